@@ -29,9 +29,9 @@ static double reduced(enum muster_type type, enum muster_op op, uint64_t seed, i
 {
     double value = input_value(type, seed, 0, i);
     for (int r = 1; r < size; r++) {
-        value = perf_fold(op, value, input_value(type, seed, r, i));
+        value = perf_reduce(op, value, input_value(type, seed, r, i));
     }
-    return perf_folded(type, op, size, value);
+    return perf_finish(type, op, size, value);
 }
 
 static bool is_defined(enum muster_type type, enum muster_op op)
@@ -268,7 +268,7 @@ static int run_plan(struct muster_comm *comm, void *context)
     most = most > plan->random_below ? most : plan->random_below;
     size_t most_bytes = most * 2 * (size_t)muster_comm_size(comm) * 8 + 64;
     struct buffers b = {malloc(most_bytes), malloc(most_bytes)};
-    for (int t = MUSTER_BOOL; t <= MUSTER_F64 && !failed; t++) {
+    for (int t = MUSTER_BOOL; t < MUSTER_NUM_TYPES && !failed; t++) {
         enum muster_type type = (enum muster_type)t;
         bool wanted = plan->all_types || type == MUSTER_F32;
         for (size_t c = 0; c < plan->num_counts && wanted && !failed; c++) {

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 /* So that nobody is taken for silent: a death is learnt of itself, or the call times out. */
@@ -43,6 +44,45 @@ static int dies_while_others_reduce(struct muster_comm *comm, void *context)
     }
     (void)raise(SIGKILL);
     return 1;
+}
+
+/* The kernel kills this process, wherever it is then. */
+static int dies_in_us(long us)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
+    struct itimerspec when = {.it_value = {.tv_nsec = us * 1000}};
+    timer_t timer;
+    return timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &when, NULL);
+}
+
+/* Blocks that are read out of the other ranks' memory: each call that succeeds has brought what the
+ * others sent in it, also the last one before the death. */
+static int dies_within_large_copies(struct muster_comm *comm, void *context)
+{
+    enum { BLOCK = 100000 };
+    struct muster_err err = MUSTER_ERR_INIT;
+    const long *us = context;
+    int rank = muster_comm_rank(comm), size = muster_comm_size(comm), rc = 0;
+    int32_t *in = calloc((size_t)size * BLOCK, sizeof *in);
+    int32_t *out = calloc((size_t)size * BLOCK, sizeof *out);
+    WORLD_CHECK(in && out, "no memory");
+    WORLD_CHECK(rank < size - 1 || dies_in_us(*us) == 0, "no timer");
+    for (int turn = 1; rc == 0; turn++) {
+        for (int b = 0; b < size; b++) {
+            in[b * BLOCK] = in[(b + 1) * BLOCK - 1] = turn * 100 + rank * 10 + b;
+        }
+        rc = muster_all_to_all(comm, in, out, BLOCK, MUSTER_I32, &err);
+        for (int b = 0; rc == 0 && b < size; b++) {
+            int32_t wanted = turn * 100 + b * 10 + rank;
+            WORLD_CHECK(out[b * BLOCK] == wanted && out[(b + 1) * BLOCK - 1] == wanted,
+                        "turn %d, block %d: %d, %d", turn, b, out[b * BLOCK],
+                        out[(b + 1) * BLOCK - 1]);
+        }
+    }
+    WORLD_CHECK(rc == MUSTER_EPEERDEAD || rc == MUSTER_EABORTED, "%d %s", rc, err.text);
+    free(in);
+    free(out);
+    return 0;
 }
 
 static int stops_and_is_evicted(struct muster_comm *comm, void *context)
@@ -398,6 +438,18 @@ static void killed_peer(void **state)
     }
 }
 
+static void killed_within_large_copies(void **state)
+{
+    for (long us = 100; us <= 51200; us *= 8) {
+        struct world w = {.kind = WORLD_PROCESSES,
+                          .size = us == 100 ? 2 : 3,
+                          .transport = *state,
+                          .heartbeat_timeout_ms = NEVER_MS,
+                          .killed = WORLD_RANK(us == 100 ? 1 : 2)};
+        assert_int_equal(world_run(&w, dies_within_large_copies, &us), 0);
+    }
+}
+
 static void stopped_peer(void **state)
 {
     struct world w = {.kind = WORLD_PROCESSES,
@@ -465,6 +517,7 @@ int main(int argc, char **argv)
     learnt = mmap(NULL, sizeof *learnt, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(killed_peer, transport),
+        cmocka_unit_test_prestate(killed_within_large_copies, transport),
         cmocka_unit_test_prestate(stopped_peer, transport),
         cmocka_unit_test_prestate(a_parent_dies, transport),
         cmocka_unit_test_prestate(in_the_midst_of_a_message, transport),

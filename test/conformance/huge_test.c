@@ -59,14 +59,14 @@ static int reductions(struct muster_comm *comm, uint8_t *b, int rank)
     struct muster_err err = MUSTER_ERR_INIT;
     size_t half = huge / 2;
     fill(b, huge, rank);
-    int rc = muster_all_reduce(comm, b, b, huge, MUSTER_U8, MUSTER_SUM, &err);
-    WORLD_CHECK(rc == 0, "%s", err.text);
+    int r = muster_all_reduce(comm, b, b, huge, MUSTER_U8, MUSTER_SUM, &err);
+    WORLD_CHECK(r == 0, "%s", err.text);
     int failed = check("all_reduce", b, huge, 0, 1);
     fill(b, half, rank);
     fill(b + half, half, 2 + rank);
     uint8_t *mine = b + (size_t)rank * half;
-    rc = muster_reduce_scatter(comm, b, mine, half, MUSTER_U8, MUSTER_SUM, &err);
-    WORLD_CHECK(rc == 0, "%s", err.text);
+    r = muster_reduce_scatter(comm, b, mine, half, MUSTER_U8, MUSTER_SUM, &err);
+    WORLD_CHECK(r == 0, "%s", err.text);
     return failed || check("reduce_scatter", mine, half, 2 * rank, 2 * rank + 1);
 }
 
@@ -76,16 +76,16 @@ static int copies(struct muster_comm *comm, uint8_t *b, int rank)
     size_t half = huge / 2;
     uint8_t *mine = b + (size_t)rank * half;
     fill(mine, half, 4 + rank);
-    int rc = muster_all_gather(comm, mine, b, half, MUSTER_U8, &err);
-    WORLD_CHECK(rc == 0, "%s", err.text);
+    int r = muster_all_gather(comm, mine, b, half, MUSTER_U8, &err);
+    WORLD_CHECK(r == 0, "%s", err.text);
     int failed = check("all_gather", b, half, 4, NOTHING_MORE) ||
                  check("all_gather", b + half, half, 5, NOTHING_MORE);
     if (rank == 0) {
         fill(b, huge, 6);
     }
-    rc = rank == 0 ? muster_send(comm, b, huge, MUSTER_U8, 1, 0, &err)
-                   : muster_recv(comm, b, huge, MUSTER_U8, 0, 0, NULL, &err);
-    WORLD_CHECK(rc == 0, "%s", err.text);
+    r = rank == 0 ? muster_send(comm, b, huge, MUSTER_U8, 1, 0, &err)
+                  : muster_recv(comm, b, huge, MUSTER_U8, 0, 0, NULL, &err);
+    WORLD_CHECK(r == 0, "%s", err.text);
     failed = failed || check("recv", b, huge, 6, NOTHING_MORE);
     if (rank == 1) {
         fill(b, huge, 7);

@@ -52,8 +52,8 @@ static int gives_back_what_it_releases(struct muster_comm *comm, void *context)
         WORLD_CHECK(muster_comm_alloc(comm, bytes, &memory, &err) == 0, "%s", err.text);
         WORLD_CHECK(memcmp(memory, &(long){0}, sizeof(long)) == 0, "turn %d: not zeroed", turn);
         memset(memory, 1, bytes);
-        int rc = muster_all_reduce(comm, memory, memory, bytes / 4, MUSTER_I32, MUSTER_SUM, &err);
-        WORLD_CHECK(rc == 0 && muster_comm_release(comm, memory, &err) == 0, "%s", err.text);
+        int r = muster_all_reduce(comm, memory, memory, bytes / 4, MUSTER_I32, MUSTER_SUM, &err);
+        WORLD_CHECK(r == 0 && muster_comm_release(comm, memory, &err) == 0, "%s", err.text);
     }
     WORLD_CHECK(muster_barrier(comm, &err) == 0, "%s",
                 err.text); /* the others have released, too */
@@ -86,17 +86,17 @@ static int allocates_until_an_abort(struct muster_comm *comm, void *context)
     struct muster_err err = MUSTER_ERR_INIT;
     pthread_t thread;
     bool aborts = muster_comm_rank(comm) == 0;
-    int rc = aborts ? pthread_create(&thread, NULL, abort_after_some, comm) : 0;
-    while (rc == 0) {
+    int r = aborts ? pthread_create(&thread, NULL, abort_after_some, comm) : 0;
+    while (r == 0) {
         void *memory;
-        rc = muster_comm_alloc(comm, 10000, &memory, &err);
-        if (rc == 0) {
-            rc = muster_all_reduce(comm, memory, memory, 2500, MUSTER_I32, MUSTER_SUM, &err);
+        r = muster_comm_alloc(comm, 10000, &memory, &err);
+        if (r == 0) {
+            r = muster_all_reduce(comm, memory, memory, 2500, MUSTER_I32, MUSTER_SUM, &err);
             int released = muster_comm_release(comm, memory, &err);
-            rc = rc < 0 ? rc : released;
+            r = r < 0 ? r : released;
         }
     }
-    WORLD_CHECK(rc == MUSTER_EABORTED, "%d %s", rc, err.text);
+    WORLD_CHECK(r == MUSTER_EABORTED, "%d %s", r, err.text);
     return aborts ? pthread_join(thread, NULL) : 0;
 }
 
@@ -120,24 +120,24 @@ static int child_is_refused(struct muster_comm *comm, void *memory, struct muste
     WORLD_CHECK(shared_bytes() == 0, "a child holds %zu bytes of the segment", shared_bytes());
     muster_comm_query(comm, &state, peers, NULL);
     WORLD_CHECK(state.closed == MUSTER_EINVAL, "a child's communicator is %d", state.closed);
-    int rc = muster_all_reduce(comm, &value, &value, 1, MUSTER_F32, MUSTER_SUM, &err);
-    WORLD_CHECK(rc == MUSTER_EINVAL, "all-reduce in a child: %d", rc);
-    rc = muster_request_test(request, &err);
-    WORLD_CHECK(rc == MUSTER_EINVAL, "test in a child: %d", rc);
-    rc = muster_request_wait(request, test_limit_ms(), &err);
-    WORLD_CHECK(rc == MUSTER_EINVAL, "wait in a child: %d", rc);
-    rc = muster_comm_alloc(comm, 4096, &more, &err);
-    WORLD_CHECK(rc == MUSTER_EINVAL, "alloc in a child: %d", rc);
-    rc = muster_comm_release(comm, memory, &err);
-    WORLD_CHECK(rc == MUSTER_EINVAL, "release in a child: %d", rc);
+    int r = muster_all_reduce(comm, &value, &value, 1, MUSTER_F32, MUSTER_SUM, &err);
+    WORLD_CHECK(r == MUSTER_EINVAL, "all-reduce in a child: %d", r);
+    r = muster_request_test(request, &err);
+    WORLD_CHECK(r == MUSTER_EINVAL, "test in a child: %d", r);
+    r = muster_request_wait(request, test_limit_ms(), &err);
+    WORLD_CHECK(r == MUSTER_EINVAL, "wait in a child: %d", r);
+    r = muster_comm_alloc(comm, 4096, &more, &err);
+    WORLD_CHECK(r == MUSTER_EINVAL, "alloc in a child: %d", r);
+    r = muster_comm_release(comm, memory, &err);
+    WORLD_CHECK(r == MUSTER_EINVAL, "release in a child: %d", r);
     struct muster_comm *part = NULL;
-    rc = muster_comm_split(comm, 0, 0, &part, &err);
-    WORLD_CHECK(rc == MUSTER_EINVAL && !part, "split in a child: %d", rc);
+    r = muster_comm_split(comm, 0, 0, &part, &err);
+    WORLD_CHECK(r == MUSTER_EINVAL && !part, "split in a child: %d", r);
     /* Neither must a child that has no descriptor left touch memory that it does not have. */
     struct rlimit none = {0, 0};
     WORLD_CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0, "no limit can be set");
-    rc = muster_comm_split(comm, 0, 0, &part, &err);
-    WORLD_CHECK(rc == MUSTER_EINVAL && !part, "split without descriptors in a child: %d", rc);
+    r = muster_comm_split(comm, 0, 0, &part, &err);
+    WORLD_CHECK(r == MUSTER_EINVAL && !part, "split without descriptors in a child: %d", r);
     muster_comm_abort(comm);
     muster_comm_free(comm);
     return 0;
@@ -160,8 +160,8 @@ static int forks_in_a_call(struct muster_comm *comm, void *context)
     call.in = call.out = data;
     WORLD_CHECK(muster_comm_alloc(comm, 4096, &memory, &err) == 0, "%s", err.text);
     if (rank == 1) {
-        int rc = muster_recv(comm, &word, 1, MUSTER_U8, 0, 0, NULL, &err);
-        WORLD_CHECK(rc == 0, "%s", err.text);
+        int r = muster_recv(comm, &word, 1, MUSTER_U8, 0, 0, NULL, &err);
+        WORLD_CHECK(r == 0, "%s", err.text);
     }
     WORLD_CHECK(muster_start(comm, &call, &request, &err) == 0, "%s", err.text);
     if (rank == 0) {
@@ -240,8 +240,8 @@ static int leaves_other_fields_alone(struct muster_comm *comm, void *context)
                                    .tag = -7,
                                    .in_counts = wild,
                                    .out_counts = wild};
-        int rc = muster_run(comm, &call, &err);
-        WORLD_CHECK(rc == 0, "call %zu: %s", i, err.text);
+        int r = muster_run(comm, &call, &err);
+        WORLD_CHECK(r == 0, "call %zu: %s", i, err.text);
     }
     return 0;
 }
@@ -266,8 +266,8 @@ static int leaves_the_count_alone(struct muster_comm *comm, void *context)
                                    .count = SIZE_MAX / 32,
                                    .in_counts = i > 0 ? counts : NULL,
                                    .out_counts = i > 0 ? counts : NULL};
-        int rc = muster_run(comm, &call, &err);
-        WORLD_CHECK(rc == 0, "call %zu: %s", i, err.text);
+        int r = muster_run(comm, &call, &err);
+        WORLD_CHECK(r == 0, "call %zu: %s", i, err.text);
     }
     return 0;
 }
@@ -354,8 +354,8 @@ static int aborts_its_calls(struct muster_comm *comm, void *context)
     call.out = buffer + f->out_at;
     WORLD_CHECK(muster_start(comm, &call, &requests[0], &err) == 0, "%s", err.text);
     call.out = buffer + f->next_at;
-    int rc = f->next_at < 0 ? 0 : muster_start(comm, &call, &requests[1], &err);
-    WORLD_CHECK(rc == 0, "%s", err.text);
+    int r = f->next_at < 0 ? 0 : muster_start(comm, &call, &requests[1], &err);
+    WORLD_CHECK(r == 0, "%s", err.text);
     muster_comm_abort(comm);
     muster_comm_query(comm, &state, NULL, NULL);
     WORLD_CHECK(state.closed == MUSTER_EABORTED, "closed by %d", state.closed);

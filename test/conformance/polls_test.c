@@ -67,9 +67,9 @@ static int answers_on_all(struct muster_comm *const *comms, struct muster_err *e
 {
     char word;
     for (int i = 0; i < COMMS; i++) {
-        int rc = muster_recv(comms[i], &word, 1, MUSTER_U8, 0, 0, NULL, err);
-        rc = rc < 0 ? rc : muster_send(comms[i], &word, 1, MUSTER_U8, 0, 0, err);
-        WORLD_CHECK(rc == 0, "%s", err->text);
+        int r = muster_recv(comms[i], &word, 1, MUSTER_U8, 0, 0, NULL, err);
+        r = r < 0 ? r : muster_send(comms[i], &word, 1, MUSTER_U8, 0, 0, err);
+        WORLD_CHECK(r == 0, "%s", err->text);
     }
     return 0;
 }
@@ -83,12 +83,12 @@ static int has_several(struct muster_comm *comm, void *context)
     for (int i = 0; i < COMMS; i++) {
         WORLD_CHECK(muster_comm_split(comm, 0, 0, &comms[i], &err) == 0, "%s", err.text);
     }
-    int rc =
+    int r =
         muster_comm_rank(comm) == 0 ? receives_on_all(comms, &err) : answers_on_all(comms, &err);
     for (int i = 0; i < COMMS; i++) {
         muster_comm_free(comms[i]);
     }
-    return rc;
+    return r;
 }
 
 static void all_communicators_wake_the_progress_thread(void **state)

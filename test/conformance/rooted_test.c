@@ -78,9 +78,9 @@ static double wanted(const struct one *o, int rank, int size, size_t i)
     }
     double value = input(o, 0, i);
     for (int r = 1; r < size; r++) {
-        value = perf_fold(o->op, value, input(o, r, i));
+        value = perf_reduce(o->op, value, input(o, r, i));
     }
-    return perf_folded(o->type, o->op, size, value);
+    return perf_finish(o->type, o->op, size, value);
 }
 
 static struct muster_call call_of(const struct one *o, char *in, char *out)
@@ -140,7 +140,7 @@ static int run_type(struct muster_comm *comm, enum muster_type type, size_t coun
 {
     int size = muster_comm_size(comm), failed = 0;
     for (int k = 0; k < 4 && !failed; k++) {
-        for (int op = MUSTER_SUM; op <= MUSTER_BXOR && !failed; op++) {
+        for (int op = MUSTER_SUM; op < MUSTER_NUM_OPS && !failed; op++) {
             const struct one o = {kinds[k],        type,  (enum muster_op)op,
                                   (k + op) % size, count, count + (size_t)op};
             bool runs = kinds[k] == MUSTER_REDUCE ? is_defined(type, o.op) : op == MUSTER_SUM;
@@ -157,7 +157,7 @@ static int run_edges(struct muster_comm *comm, void *context)
     size_t most = (size_t)(SLOT + 16) * (size_t)muster_comm_size(comm);
     char *in = malloc(most), *out = malloc(most);
     int failed = 0;
-    for (int t = MUSTER_BOOL; t <= MUSTER_F64 && !failed; t++) {
+    for (int t = MUSTER_BOOL; t < MUSTER_NUM_TYPES && !failed; t++) {
         size_t unit = muster_type_bytes((enum muster_type)t);
         for (size_t e = 0; e < sizeof edges / sizeof edges[0] && !failed; e++) {
             size_t count = (edges[e] + unit - 1) / unit;

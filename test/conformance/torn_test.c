@@ -57,8 +57,8 @@ static int reduces_different_counts(struct muster_comm *comm, void *context)
         for (size_t i = 0; i < count; i++) {
             data[i] = (float)i;
         }
-        int rc = muster_all_reduce(comm, data, data, count, MUSTER_F32, MUSTER_SUM, &err);
-        WORLD_CHECK(rc == 0, "%zu elements: %s", count, err.text);
+        int r = muster_all_reduce(comm, data, data, count, MUSTER_F32, MUSTER_SUM, &err);
+        WORLD_CHECK(r == 0, "%zu elements: %s", count, err.text);
         WORLD_CHECK(data[99] == 198, "%g", (double)data[99]);
     }
     return 0;

@@ -1,9 +1,10 @@
 /* elastic_worker RECORDS EPOCHS BATCH MICRO_BATCHES SLEEP_MS: a worker as a process of its own, for
- * tests that kill it. Its model is a ledger (weight i grows by one each time record i is trained)
- * and parameters whose gradient depends on them, with momentum: whatever is trained twice, left out
- * or summed in another order changes them.
+ * tests that kill it. Its model is that of model.h.
  *
- * MUSTER_TEST_GO: a file; once it is there, SLEEP_MS is 0.
+ * MUSTER_TEST_GO: a file; once it is there, SLEEP_MS is 0. MUSTER_TEST_HOST: its address.
+ *
+ * MUSTER_TEST_GATE: a file; no pass of a later step than it has bytes is computed, until
+ * MUSTER_TEST_GO is there.
  *
  * MUSTER_SET_ASIDE: a step may have fewer records than its plan.
  *
@@ -14,8 +15,7 @@
  * version, records whose weight is not EPOCHS, and a digest of the whole model.
  */
 #include "base/testing/test_wait.h"
-#include "commit/planted.h"
-#include "core/hash.h"
+#include "model.h"
 
 #include <muster/muster.h>
 
@@ -24,19 +24,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { RECORDS_MAX = 1024, PARAMETERS = 257, ALL = RECORDS_MAX + PARAMETERS };
-
-struct model {
-    float ledger[RECORDS_MAX];
-    float parameters[PARAMETERS];
-    float momentum[PARAMETERS];
-};
-
 #ifdef MUSTER_PLANTED
-enum planted planted = PLANTED_NO_COMMIT;
+uint64_t planted_version; /* of the step that is under way: planted_worker.c */
 #endif
 
 static struct muster_elastic *job;
@@ -45,20 +38,6 @@ static void on_term(int number)
 {
     (void)number;
     muster_elastic_leave(job);
-}
-
-/* One for each record: the mean over the step times its records is a whole number. */
-static void compute(const struct model *m, const struct muster_elastic_pass *pass, float *ret)
-{
-    memset(ret, 0, ALL * sizeof *ret);
-    for (size_t i = 0; i < pass->record_count; i++) {
-        float weight = 1.0f / (float)pass->record_count, target = (float)(pass->records[i] % 13);
-        ret[pass->records[i]] += weight;
-        for (int p = 0; p < PARAMETERS; p++) {
-            float x = (float)((pass->records[i] * 31 + (uint64_t)p * 17) % 29) / 29;
-            ret[RECORDS_MAX + p] += weight * (m->parameters[p] - x * target);
-        }
-    }
 }
 
 /* What each has that was trained: the least that one has. */
@@ -73,14 +52,7 @@ static uint32_t count_trained(const float *mean)
 
 static void update(struct model *m, const float *mean, uint32_t planned)
 {
-    uint32_t step_records = getenv("MUSTER_SET_ASIDE") ? count_trained(mean) : planned;
-    for (int i = 0; i < RECORDS_MAX; i++) {
-        m->ledger[i] += (float)(int)(mean[i] * (float)step_records + 0.5f);
-    }
-    for (int p = 0; p < PARAMETERS; p++) {
-        m->momentum[p] = 0.9f * m->momentum[p] + mean[RECORDS_MAX + p];
-        m->parameters[p] -= 0.01f * m->momentum[p];
-    }
+    model_update(m, mean, getenv("MUSTER_SET_ASIDE") ? count_trained(mean) : planned);
 }
 
 static void print_step(const struct muster_elastic_pass *pass)
@@ -152,12 +124,28 @@ static void flip_a_bit(struct model *m, uint64_t version)
     }
 }
 
-/* Time to be struck in. */
-static void wait_in_pass(int64_t sleep_ms)
+static bool may_go(void)
 {
     const char *go = getenv("MUSTER_TEST_GO");
-    if (!go || access(go, F_OK) != 0) {
+    return go && access(go, F_OK) == 0;
+}
+
+/* A job lasts as long as there are faults to come, however fast its workers are. */
+static bool gate_is_shut(uint64_t version)
+{
+    const char *gate = getenv("MUSTER_TEST_GATE");
+    struct stat file;
+    return gate && !may_go() && (stat(gate, &file) != 0 || (uint64_t)file.st_size < version);
+}
+
+/* Time to be struck in. */
+static void wait_in_pass(uint64_t version, int64_t sleep_ms)
+{
+    if (!may_go()) {
         test_let_pass(sleep_ms);
+    }
+    while (gate_is_shut(version)) {
+        test_let_pass(1);
     }
 }
 
@@ -174,9 +162,12 @@ static int train(const struct muster_elastic_options *o, struct model *m, int64_
         print_checkpoint();
         uint64_t first = (pass.version - 1) % steps * each, left = o->records - first;
         flip_a_bit(m, pass.version);
-        compute(m, &pass, gradient);
+#ifdef MUSTER_PLANTED
+        planted_version = pass.version;
+#endif
+        model_gradient(m, pass.records, pass.record_count, gradient);
         if (pass.record_count > 0) {
-            wait_in_pass(sleep_ms);
+            wait_in_pass(pass.version, sleep_ms);
         }
         r = meet_poison(&pass, err);
         r = r < 0 ? r : muster_elastic_step(job, gradient, ALL, MUSTER_F32, NULL, mean, err);
@@ -192,20 +183,15 @@ static bool print_end(const struct muster_elastic_options *o, const struct model
                       const char *why)
 {
     struct muster_elastic_info info = MUSTER_ELASTIC_INFO_INIT;
-    int wrong = 0;
     (void)muster_elastic_query(job, &info, NULL);
-    for (uint64_t i = 0; i < o->records; i++) {
-        int weight = (int)m->ledger[i];
-        wrong += weight != (int)o->epochs;
-    }
     (void)printf("%s version=%" PRIu64 " wrong=%d model=%016" PRIx64 " recoveries=%" PRIu64
                  " recovery_ms=%.2f %s\n",
                  info.finished ? "finished"
                  : info.left   ? "left"
                  : code < 0    ? muster_code_name(code)
                                : "ended",
-                 info.version, wrong, hash_bytes(HASH_START, m, sizeof *m), info.recoveries,
-                 (double)info.recovery_ns / 1e6, why);
+                 info.version, model_count_wrong(m, o->records, o->epochs), model_digest(m),
+                 info.recoveries, (double)info.recovery_ns / 1e6, why);
     return info.left;
 }
 
@@ -222,7 +208,8 @@ int main(int count, char **words)
     options.batch = (uint32_t)strtoul(words[3], NULL, 10);
     options.micro_batches = (uint32_t)strtoul(words[4], NULL, 10);
     options.shuffle = 1;
-    options.host = "127.0.0.1";
+    const char *host = getenv("MUSTER_TEST_HOST");
+    options.host = host ? host : "127.0.0.1";
     int r =
         options.records > RECORDS_MAX ? MUSTER_EINVAL : muster_elastic_open(&options, &job, &err);
     if (r < 0) {

@@ -9,15 +9,23 @@ from program import BUILD, wait_for
 TOKEN = '5a' * 32
 
 
+def run_test(program, *words, **options):
+    """What a program of the tests prints."""
+    return subprocess.run([BUILD / 'tests' / program, *map(str, words)], stdout=subprocess.PIPE, text=True, check=True, **options).stdout
+
+
+def ended(line):
+    """What it says of how something ended, as a dictionary."""
+    return dict(item.split('=', 1) for item in line.split() if '=' in item)
+
+
 class Worker:
     """One process. Its output is a file; `version` and `size` are those of its last committed step."""
 
     def __init__(self, job, number, sleep_ms):
         self.path = job.folder / f'worker-{number}'
-        words = [str(word) for word in (job.records, job.epochs, job.batch, job.micro_batches, sleep_ms)]
         with open(self.path, 'wb') as output:
-            self.process = subprocess.Popen([str(BUILD / 'tests' / job.program), *words], stdout=output, stderr=subprocess.STDOUT,
-                                            env=job.environment)
+            self.process = subprocess.Popen(job.worker_words(number, sleep_ms), stdout=output, stderr=subprocess.STDOUT, env=job.environment)
         self.signalled = None
 
     def lines(self):
@@ -50,16 +58,20 @@ class Worker:
         self.signalled = number
         self.process.send_signal(number)
 
+    def kill(self):
+        self.send(signal.SIGKILL)
+        self.process.wait()
+
     def end(self):
         """How it says that it ended: its last line's first word, and the rest as a dictionary."""
-        word, *rest = self.lines()[-1].split()
-        return word, dict(item.split('=', 1) for item in rest if '=' in item)
+        word, *_ = self.lines()[-1].split()
+        return word, ended(self.lines()[-1])
 
 
 class Job:
     def __init__(self, folder, records=97, epochs=10, batch=4, micro_batches=5, sleep_ms=1, **options):
         self.folder = pathlib.Path(folder)
-        self.program = 'elastic_worker'
+        self.program, self.muster = 'elastic_worker', 'bin/muster'
         self.records, self.epochs, self.batch, self.micro_batches, self.sleep_ms = records, epochs, batch, micro_batches, sleep_ms
         self.socket = self.folder / 'socket'
         self.options = [word for name, value in options.items() for word in (f'--{name.replace("_", "-")}', str(value))]
@@ -73,11 +85,21 @@ class Job:
         each = self.batch * self.micro_batches
         return -(-self.records // each) * self.epochs
 
+    def worker_words(self, _, sleep_ms):
+        shape = (self.records, self.epochs, self.batch, self.micro_batches, sleep_ms)
+        return [str(BUILD / 'tests' / self.program), *map(str, shape)]
+
+    def coordinator_words(self):
+        return [str(BUILD / self.muster), 'coordinator', '--listen', self.address, '--journal', str(self.folder / 'journal'),
+                *self.options]
+
     def start_coordinator(self):
         with open(self.folder / 'coordinator', 'ab') as output:
-            self.coordinator = subprocess.Popen(
-                [str(BUILD / 'bin' / 'muster'), 'coordinator', '--listen', self.address, '--journal', str(self.folder / 'journal'),
-                 *self.options], stdout=output, stderr=subprocess.STDOUT, env=self.environment)
+            self.coordinator = subprocess.Popen(self.coordinator_words(), stdout=output, stderr=subprocess.STDOUT, env=self.environment)
+
+    def kill_coordinator(self):
+        self.coordinator.kill()
+        self.coordinator.wait()
 
     def log(self):
         return (self.folder / 'coordinator').read_text(errors='replace')
@@ -94,6 +116,16 @@ class Job:
         self.workers.append(Worker(self, len(self.workers), self.sleep_ms if sleep_ms is None else sleep_ms))
         return self.workers[-1]
 
+    def add_workers(self, count):
+        return [self.add_worker() for _ in range(count)]
+
+    def kill_workers(self):
+        """All of them, before one can hear of another's death."""
+        for worker in self.alive():
+            worker.send(signal.SIGKILL)
+        for worker in self.workers:
+            worker.process.wait()
+
     def alive(self):
         return [worker for worker in self.workers if worker.alive()]
 
@@ -109,6 +141,15 @@ class Job:
             wait_for(lambda: not worker.alive(), f'the end of {worker.path}')
         wait_for(lambda: self.coordinator.poll() is not None, 'the end of the coordinator')
         return self.coordinator.returncode
+
+    def passes(self):
+        """Which records each committed step has had, by the journal of the coordinator, which has ended: a line for each micro-batch."""
+        return run_test('elastic_journal', self.folder / 'journal').splitlines()
+
+    def serial(self, passes=None):
+        """What a single process makes of them that knows nothing else: as a worker's end()."""
+        passes = self.passes() if passes is None else passes
+        return ended(run_test('elastic_serial', self.records, self.epochs, input='\n'.join(passes)))
 
     def __enter__(self):
         if not self.coordinator:

@@ -202,7 +202,8 @@ static void disconnect(struct world *w, struct worker *worker, bool told)
     drop(&worker->down);
     if (was && told) {
         tell(w, (struct arbiter_event){.kind = ARBITER_DISCONNECTED,
-                                       .incarnation = worker->incarnation});
+                                       .incarnation = worker->incarnation,
+                                       .cause = ARBITER_CAUSE_PENDING});
     }
 }
 
@@ -250,7 +251,9 @@ static void die(struct world *w, struct worker *worker, bool proven)
     uint64_t incarnation = worker->incarnation;
     disconnect(w, worker, true);
     if (proven) {
-        tell(w, (struct arbiter_event){.kind = ARBITER_DEAD, .incarnation = incarnation});
+        tell(w, (struct arbiter_event){.kind = ARBITER_DEAD,
+                                       .incarnation = incarnation,
+                                       .cause = ARBITER_CAUSE_OUTSIDE});
     }
     begin(w, worker);
 }

@@ -5,11 +5,15 @@
  * Of each record it does, FILE gets a line "epoch record", once its shard is reported and durable;
  * it sums up "ones" and "numbers". Before it reports shard STOP_AT it makes FILE.stopped and waits
  * until somebody opens the FIFO HOLD for writing. "done ONES NUMBERS" at the end.
+ *
+ * MUSTER_TEST_POISON: a record on which it dies; MUSTER_TEST_POISON_HOW: "kill", as if from
+ * outside, "exit", "eat": more memory than it may have; else it crashes.
  */
 #include <muster/shards.h>
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +22,7 @@
 static int complain(const struct muster_err *err)
 {
     fprintf(stderr, "shards_worker: %s\n", err->text);
-    return 1;
+    return muster_code_exit(err->code);
 }
 
 static void wait_at(const char *file, const char *hold)
@@ -35,6 +39,37 @@ static void wait_at(const char *file, const char *hold)
     }
 }
 
+/* A GiB at most: where nothing limits it, it goes on. */
+static void eat_memory(void)
+{
+    enum { MIB = 1 << 20, EATEN_MIB = 1024 };
+    for (int i = 0; i < EATEN_MIB; i++) {
+        volatile char *piece = malloc(MIB);
+        for (int at = 0; piece && at < MIB; at += 4096) {
+            piece[at] = 1;
+        }
+    }
+}
+
+static void die_at(uint64_t record)
+{
+    const char *poison = getenv("MUSTER_TEST_POISON"), *how = getenv("MUSTER_TEST_POISON_HOW");
+    if (!poison || !*poison || strtoull(poison, NULL, 10) != record) {
+        return;
+    }
+    if (how && strcmp(how, "kill") == 0) {
+        raise(SIGKILL);
+    }
+    if (how && strcmp(how, "exit") == 0) {
+        exit(3);
+    }
+    if (how && strcmp(how, "eat") == 0) {
+        eat_memory();
+        return;
+    }
+    abort();
+}
+
 static int work(struct muster_shards *shards, const char *file, uint64_t stop_at, const char *hold,
                 struct muster_err *err)
 {
@@ -44,6 +79,7 @@ static int work(struct muster_shards *shards, const char *file, uint64_t stop_at
     while (r == 0 && (r = muster_shards_fetch(shards, &shard, err)) == 1) {
         double sums[2] = {0, 0};
         for (size_t i = 0; i < shard.record_count; i++) {
+            die_at(shard.records[i]);
             sums[0] += 1;
             sums[1] += (double)shard.records[i];
         }
@@ -88,6 +124,9 @@ int main(int argc, char **argv)
     r = r < 0 ? r : muster_shards_query(shards, &info, &err);
     if (r == 0) {
         printf("done %.0f %.0f\n", info.sums[0], info.sums[1]);
+        if (info.left_out > 0) {
+            printf("left out %" PRIu64 "\n", info.left_out);
+        }
     }
     muster_shards_close(shards);
     return r < 0 ? complain(&err) : 0;

@@ -3,15 +3,13 @@
 As in test_faults.py the model is a ledger (each record counts once per epoch) and parameters that have the bits of a quiet run.
 """
 import os
-import os
 import shutil
-import signal
 
 import pytest
 
+from chaos import check_ends, quiet_run
 from job import Job
 from program import wait_for
-from test_faults import check_ends, quiet_run
 
 SHAPE = dict(records=97, batch=4, micro_batches=5, epochs=20)
 
@@ -41,24 +39,11 @@ class Saved(Job):
         before = max(self.told('checkpoint'), default=0)
         wait_for(lambda: max(self.told('checkpoint'), default=0) > before, 'another checkpoint')
 
-    def kill_workers(self):
-        for worker in self.alive():
-            worker.send(signal.SIGKILL)
-        for worker in self.workers:
-            worker.process.wait()
-
-    def kill_coordinator(self):
-        self.coordinator.kill()
-        self.coordinator.wait()
-
-    def said(self):
-        return (self.folder / 'coordinator').read_text(errors='replace')
-
 
 def go_on(job):
     """All are killed: others go on from the newest checkpoint that the coordinator has, or a newer one."""
     newest = max(job.told('checkpoint'))
-    both = [job.add_worker() for _ in range(2)]
+    both = job.add_workers(2)
     wait_for(lambda: all(worker.steps() for worker in both), 'steps')
     assert min(worker.steps()[0][0] for worker in both) > newest
     assert max(job.told('restored')) >= newest
@@ -67,8 +52,7 @@ def go_on(job):
 def test_everyone_dies_and_training_goes_on_from_the_newest_checkpoint(tmp_path):
     model = quiet_run(tmp_path / 'quiet', **SHAPE)
     with Saved(tmp_path, first_size=2) as job:
-        for _ in range(2):
-            job.add_worker()
+        job.add_workers(2)
         for _ in range(3):
             job.wait_for_another()
             job.kill_workers()
@@ -82,8 +66,7 @@ def test_everyone_dies_and_training_goes_on_from_the_newest_checkpoint(tmp_path)
 def test_the_coordinator_dies_with_them(tmp_path):
     model = quiet_run(tmp_path / 'quiet', **SHAPE)
     with Saved(tmp_path, first_size=2) as job:
-        for _ in range(2):
-            job.add_worker()
+        job.add_workers(2)
         job.wait_for_another()
         job.kill_workers()
         job.kill_coordinator()
@@ -104,8 +87,7 @@ def spoil(path):
 
 def trained_and_dead(job, count):
     """Two workers have trained until so many checkpoints are in the journal, and are dead."""
-    for _ in range(2):
-        job.add_worker()
+    job.add_workers(2)
     for _ in range(count):
         job.wait_for_another()
     job.kill_workers()
@@ -119,12 +101,12 @@ def test_a_damaged_checkpoint_is_refused_and_the_one_before_it_taken(tmp_path):
         damaged = [path for path, version in zip(job.files(), job.versions()) if version >= known[-1]]
         for path in damaged:
             spoil(path)
-        both = [job.add_worker() for _ in range(2)]
+        both = job.add_workers(2)
         wait_for(lambda: all(worker.steps() for worker in both), 'steps')
         assert known[-2] in job.told('restored')
         assert min(worker.steps()[0][0] for worker in both) == known[-2] + 1
-        assert 'cannot read the checkpoint of version' in job.said()
-        assert 'damaged in the' in job.said()
+        assert 'cannot read the checkpoint of version' in job.log()
+        assert 'damaged in the' in job.log()
         assert job.wait_for_end() == 0
         check_ends(job, model)
 
@@ -137,7 +119,7 @@ def test_a_job_whose_checkpoints_are_all_damaged_ends_with_a_sentence(tmp_path):
         worker = job.add_worker()
         job.add_worker()
         assert job.wait_for_end() == 65
-        assert 'no checkpoint of this job can be read' in job.said()
+        assert 'no checkpoint of this job can be read' in job.log()
         assert worker.process.wait() != 0
         assert not worker.steps()
 
@@ -169,6 +151,6 @@ def test_what_cannot_be_written_is_said_and_training_goes_on(tmp_path):
         job.add_worker()
         job.wait_for_another()
         shutil.rmtree(job.kept)
-        wait_for(lambda: 'cannot write the checkpoint of version' in job.said(), 'a warning')
+        wait_for(lambda: 'cannot write the checkpoint of version' in job.log(), 'a warning')
         assert job.wait_for_end() == 0
         check_ends(job)

@@ -5,9 +5,9 @@ import subprocess
 
 import pytest
 
+from chaos import check_ends, quiet_run
 from job import Job
 from program import BUILD, LIMIT_S
-from test_faults import check_ends, quiet_run
 
 AHEAD_S = 86400
 JUMPING = r"""
@@ -53,8 +53,7 @@ def test_a_time_of_day_that_jumps(tmp_path):
         job.wait_for_version(10)
         (tmp_path / 'jumped').touch()
         job.wait_for_version(20)
-        job.coordinator.kill()
-        job.coordinator.wait()
+        job.kill_coordinator()
         job.start_coordinator()
         assert job.wait_for_end() == 0
         check_ends(job, model)

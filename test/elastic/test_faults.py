@@ -1,10 +1,9 @@
 """Elastic jobs under real faults: processes that are killed, stopped, asked to leave, joined, and a coordinator that is killed.
 
 Whatever happens: weight i of the ledger, which grows by one each time record i is trained, is the number of epochs at the end, and the
-model has the same bits as that of one worker that nobody disturbed. MUSTER_FAULTS=N: so many faults (100); MUSTER_SEED: which ones.
+model has the same bits as that of one worker that nobody disturbed, and as a serial replay of the journal (test_serial.py). MUSTER_FAULTS=N: so many faults (100); MUSTER_SEED: which ones.
 """
 import os
-import random
 import re
 import signal
 import subprocess
@@ -12,50 +11,18 @@ import time
 
 import pytest
 
+from chaos import EPOCHS_A_FAULT, Chaos, MOST, check_ends, quiet_run
 from job import Job
 from program import BUILD, turns, wait_for
 
 FAULTS = int(os.environ.get('MUSTER_FAULTS', 100))
-STEPS_A_FAULT = 8
-MOST = 4
-
-
-def check_ends(job, model=None, harsh=False):
-    """Who ended well has trained every record; nobody failed but those that were killed, stopped or expelled for it. harsh: so much
-    happens at once that any worker may be late to answer, and be left out."""
-    finished = 0
-    for worker in job.workers:
-        code = worker.process.wait()
-        if (harsh or worker.signalled in (signal.SIGKILL, signal.SIGSTOP)) and code in (-signal.SIGKILL, 75):
-            continue
-        if code == 69 and not worker.steps():
-            continue  # it came when the job was over, and the coordinator gone
-        word, end = worker.end()
-        assert {'finished': 0, 'left': 128 + signal.SIGTERM}.get(word) == code, f'{worker.path}: {code}, {worker.lines()[-1]}'
-        if word == 'finished' and int(end['version']) == job.steps() and end['wrong'] == '0':
-            finished += 1
-            model = model or end['model']
-            assert end['model'] == model, worker.path
-        elif word == 'finished':
-            assert not worker.steps(), f'{worker.path} finished with another model: {worker.lines()[-1]}'
-    assert finished > 0
-    return model
-
-
-def quiet_run(folder, **shape):
-    folder.mkdir()
-    with Job(folder, **dict(shape, sleep_ms=0)) as job:
-        job.add_worker()
-        assert job.wait_for_end() == 0
-        return check_ends(job)
 
 
 def test_several_workers_have_the_model_of_one(tmp_path):
     model = quiet_run(tmp_path / 'quiet')
     (tmp_path / 'three').mkdir()
     with Job(tmp_path / 'three', first_size=3) as job:
-        for _ in range(3):
-            job.add_worker()
+        job.add_workers(3)
         assert job.wait_for_end() == 0
         check_ends(job, model)
         assert all(size == 3 for worker in job.workers for _, size, _ in worker.steps())
@@ -64,8 +31,7 @@ def test_several_workers_have_the_model_of_one(tmp_path):
 @pytest.mark.parametrize('which', [0, 1, 2])
 def test_one_of_three_is_killed_and_the_others_go_on(tmp_path, which):
     with Job(tmp_path, first_size=3, sleep_ms=2) as job:
-        for _ in range(3):
-            job.add_worker()
+        job.add_workers(3)
         job.wait_for_version(5)
         job.workers[which].send(signal.SIGKILL)
         assert job.wait_for_end() == 0
@@ -80,12 +46,10 @@ def test_over_tcp_a_death_on_this_machine_is_seen_and_not_waited_for(tmp_path):
     job = Job(tmp_path, first_size=3, sleep_ms=2)
     job.use_tcp()
     with job:
-        for _ in range(3):
-            job.add_worker()
+        job.add_workers(3)
         for killed in (1, 2):
             job.wait_for_version(5 * killed)
-            job.workers[killed].send(signal.SIGKILL)
-            job.workers[killed].process.wait()
+            job.workers[killed].kill()
             wait_for(lambda: job.log().count('lost ') == killed, 'it is left out')
         assert job.wait_for_end() == 0
         check_ends(job)
@@ -95,8 +59,7 @@ def test_over_tcp_a_death_on_this_machine_is_seen_and_not_waited_for(tmp_path):
 def test_deaths_in_recovery(tmp_path):
     """One after the other, while the others still deal with the one before."""
     with Job(tmp_path, first_size=4, sleep_ms=2) as job:
-        for _ in range(4):
-            job.add_worker()
+        job.add_workers(4)
         job.wait_for_version(5)
         for worker in job.workers[:-1]:
             worker.send(signal.SIGKILL)
@@ -108,13 +71,9 @@ def test_deaths_in_recovery(tmp_path):
 def test_everyone_dies_and_another_begins_anew(tmp_path):
     """Without a checkpoint the model goes back to what it was at first, and the log with it."""
     with Job(tmp_path, first_size=2, sleep_ms=2) as job:
-        for _ in range(2):
-            job.add_worker()
+        job.add_workers(2)
         job.wait_for_version(5)
-        for worker in job.workers:
-            worker.send(signal.SIGKILL)
-        for worker in job.workers:
-            worker.process.wait()
+        job.kill_workers()
         newcomer = job.add_worker()
         assert job.wait_for_end() == 0
         check_ends(job)
@@ -140,9 +99,8 @@ def test_who_is_stopped_while_others_form_is_not_waited_for(tmp_path):
     with Job(tmp_path, first_size=3, epochs=4) as job:
         quick, slow, third = job.add_worker(), job.add_worker(sleep_ms=1500), job.add_worker()
         wait_for(lambda: len(quick.steps()) == 1, 'the first step')
-        third.send(signal.SIGKILL)
-        third.process.wait()
-        wait_for(lambda: 'lost' in (tmp_path / 'coordinator').read_text(), 'the coordinator knows it')
+        third.kill()
+        wait_for(lambda: 'lost' in job.log(), 'the coordinator knows it')
         for _ in turns(0.2):  # both others have said so, and the quick one forms
             pass
         slow.send(signal.SIGSTOP)
@@ -157,12 +115,10 @@ def test_who_is_stopped_while_others_form_is_not_waited_for(tmp_path):
 def test_the_coordinator_is_killed_and_no_step_is_lost(tmp_path):
     model = quiet_run(tmp_path / 'quiet', epochs=20)
     with Job(tmp_path, first_size=2, sleep_ms=2, epochs=20) as job:
-        for _ in range(2):
-            job.add_worker()
+        job.add_workers(2)
         for version in (5, 15, 25):
             job.wait_for_version(version)
-            job.coordinator.kill()
-            job.coordinator.wait()
+            job.kill_coordinator()
             job.wait_for_version(version + 5)  # without it
             job.start_coordinator()
         assert job.wait_for_end() == 0
@@ -172,13 +128,10 @@ def test_the_coordinator_is_killed_and_no_step_is_lost(tmp_path):
 
 def test_a_worker_is_killed_while_the_coordinator_is_away(tmp_path):
     with Job(tmp_path, first_size=3, sleep_ms=2) as job:
-        for _ in range(3):
-            job.add_worker()
+        job.add_workers(3)
         job.wait_for_version(5)
-        job.coordinator.kill()
-        job.coordinator.wait()
-        job.workers[0].send(signal.SIGKILL)
-        job.workers[0].process.wait()
+        job.kill_coordinator()
+        job.workers[0].kill()
         job.start_coordinator()
         assert job.wait_for_end() == 0
         check_ends(job)
@@ -191,14 +144,10 @@ def test_all_workers_die_while_the_coordinator_is_away(tmp_path, over_tcp):
     if over_tcp:
         job.use_tcp()
     with job:
-        for _ in range(2):
-            job.add_worker()
+        job.add_workers(2)
         job.wait_for_version(5)
-        job.coordinator.kill()
-        job.coordinator.wait()
-        for worker in job.workers:
-            worker.send(signal.SIGKILL)
-            worker.process.wait()
+        job.kill_coordinator()
+        job.kill_workers()
         job.start_coordinator()
         began = time.monotonic()
         newcomer = job.add_worker()
@@ -221,9 +170,9 @@ def test_the_example_trains(tmp_path):
 def test_the_ledger_tells_when_steps_do_not_commit(tmp_path):
     """The same worker, but a step that fails is applied as far as it is there. A kill may fall between two steps: there are four."""
     with Job(tmp_path, first_size=5, sleep_ms=2) as job:
-        job.program = 'elastic_worker_uncommitted'
-        for _ in range(5):
-            job.add_worker()
+        job.program = 'elastic_worker_planted'
+        job.environment['MUSTER_TEST_PLANTED'] = 'NO_COMMIT'
+        job.add_workers(5)
         for killed in range(1, 5):
             job.wait_for_version(5 * killed)
             job.workers[killed].send(signal.SIGKILL)
@@ -232,62 +181,19 @@ def test_the_ledger_tells_when_steps_do_not_commit(tmp_path):
         assert any(int(worker.end()[1]['wrong']) > 0 for worker in survivors)
 
 
-class Chaos:
-    """A fault each few steps, until there have been enough."""
-
-    def __init__(self, job, seed):
-        self.job, self.random, self.done = job, random.Random(seed), []
-
-    def members(self):
-        """Those that nothing has been done to. One at least stays: with the last one the model would be gone."""
-        return [worker for worker in self.job.alive() if worker.signalled is None]
-
-    def over(self):
-        """On a machine under load the steps may be done before the faults are."""
-        return self.job.coordinator.poll() == 0
-
-    def trained(self):
-        return [worker for worker in self.members() if worker.version > 0]
-
-    def strike(self):
-        """Where there are enough workers, one that joined has to train before something else can happen."""
-        wait_for(lambda: len(self.members()) < MOST or len(self.trained()) > 1 or self.over(), 'somebody trains')
-        if self.over():
-            return
-        members, trained = self.members(), self.trained()
-        kinds = ['join'] * 3 if len(members) < MOST else []
-        kinds += ['kill', 'kill', 'stop', 'leave'] if len(trained) > 1 else []
-        kind = self.random.choice(kinds + ['coordinator'])
-        if kind == 'join':
-            self.job.add_worker()
-        elif kind == 'coordinator':
-            self.job.coordinator.kill()
-            self.job.coordinator.wait()
-            self.job.start_coordinator()
-        else:
-            self.random.choice(trained).send({'kill': signal.SIGKILL, 'stop': signal.SIGSTOP, 'leave': signal.SIGTERM}[kind])
-        if self.random.random() < 0.2:
-            self.wake_the_stopped()
-        self.done.append(kind)
-
-    def wake_the_stopped(self):
-        for worker in self.job.alive():
-            if worker.signalled == signal.SIGSTOP:
-                worker.process.send_signal(signal.SIGCONT)
-
-
 def test_no_record_is_lost_or_counted_twice_whatever_happens(tmp_path):
     seed = int(os.environ.get('MUSTER_SEED', time.time_ns() % 1_000_000))
-    shape = dict(records=97, batch=4, micro_batches=5, epochs=(FAULTS + 2) * STEPS_A_FAULT // 5 + 1)
+    shape = dict(records=97, batch=4, micro_batches=5, epochs=(FAULTS + 2) * EPOCHS_A_FAULT)
     print(f'MUSTER_SEED={seed} MUSTER_FAULTS={FAULTS}')
     model = quiet_run(tmp_path / 'quiet', **shape)
     with Job(tmp_path, sleep_ms=1, max_size=MOST + 2, **shape) as job:
         chaos = Chaos(job, seed)
         job.add_worker()
         for number in range(FAULTS):
-            job.wait_for_version(number * STEPS_A_FAULT + chaos.random.randrange(1, STEPS_A_FAULT))
-            chaos.strike()
-        chaos.wake_the_stopped()
+            chaos.strike(number)
+        chaos.end()
         assert job.wait_for_end() == 0
         check_ends(job, model, harsh=True)
-    print({kind: chaos.done.count(kind) for kind in set(chaos.done)})
+        assert job.serial()['model'] == model
+    assert len(chaos.done) == FAULTS
+    print({kind: chaos.done.count(kind) for kind in sorted(set(chaos.done))})

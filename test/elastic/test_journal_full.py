@@ -33,8 +33,7 @@ def test_a_full_disk_under_the_journal(tmp_path):
         survivor, victim = job.add_worker(), job.add_worker()
         wait_for(lambda: 'workers train on' in job.log(), 'the coordinator says that the disk is full')
         job.wait_for_version(job.version() + 2)
-        victim.send(signal.SIGKILL)
-        victim.process.wait()
+        victim.kill()
         assert survivor.size == 2 and survivor.alive()
         job.make_room()
         assert job.wait_for_end() == 0

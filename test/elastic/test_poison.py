@@ -1,14 +1,18 @@
 """Records that workers die of: the worker's own crash blames the pass that it had at hand, a kill from outside blames nobody."""
 import json
 import os
+import re
+import pathlib
 import signal
+import subprocess
 
 import pytest
 
 from job import Job
-from program import wait_for
+from program import BUILD, LIMIT_S, wait_for
 
 RECORD = 41  # of 97
+MEMORY_GROUPS = pathlib.Path('/sys/fs/cgroup/memory')
 
 
 def named(said):
@@ -35,11 +39,10 @@ def start_again_until_failed(job, most):
 def test_a_record_that_crashes_every_worker_is_named(tmp_path, monkeypatch, workers, how):
     monkeypatch.setenv('MUSTER_TEST_POISON', f'{RECORD} {how}')
     with Job(tmp_path, first_size=workers, sleep_ms=0) as job:
-        for _ in range(workers):
-            job.add_worker()
+        job.add_workers(workers)
         start_again_until_failed(job, most=10)
         assert len(deaths(job)) >= 3  # and those that were too quick to be told of
-        log = (tmp_path / 'coordinator').read_text()
+        log = job.log()
         assert job.coordinator.returncode == 65, log
         said = [line for line in log.splitlines() if 'job has failed' in line]
         assert len(said) == 1 and '3 workers died, one after the other, of record ' in said[0]
@@ -55,20 +58,20 @@ def test_a_record_is_set_aside_and_the_job_goes_on(tmp_path, monkeypatch, worker
     monkeypatch.setenv('MUSTER_TEST_POISON', f'{RECORD} crash')
     monkeypatch.setenv('MUSTER_SET_ASIDE', '1')
     with Job(tmp_path, first_size=workers, sleep_ms=0, batch=batch, status_file=tmp_path / 'status') as job:
-        for _ in range(workers):
-            job.add_worker()
+        job.add_workers(workers)
         known = 0
         while job.coordinator.poll() is None and known < 12:
             wait_for(lambda: len(deaths(job)) > known or job.coordinator.poll() is not None, f'death {known + 1}')
             known = len(deaths(job))
             if job.coordinator.poll() is None:
                 job.add_worker()
-        log = (tmp_path / 'coordinator').read_text()
+        log = job.log()
         assert job.coordinator.returncode == 0, log
         assert f'warning: record {RECORD} is set aside: 3 workers died, one after the other, of record {RECORD}, in epoch 1 of 10' in log
         assert f'set aside: record {RECORD}: 3 workers died of it, in epoch 1' in log.splitlines()
         assert json.loads((tmp_path / 'status').read_text())['setAside'] == [{'record': RECORD, 'epoch': 1, 'deaths': 3}]
-        ended = [worker.end() for worker in job.workers if worker.process.wait() == 0]
+        trained = [worker for worker in job.workers if worker.steps()]  # the last one may have come when all was done
+        ended = [worker.end() for worker in trained if worker.process.wait(LIMIT_S) == 0]
         finished = [end for word, end in ended if word == 'finished']
         assert finished and {end['wrong'] for end in finished} == {'1'}
         assert len({end['model'] for end in finished}) == 1
@@ -81,8 +84,7 @@ def test_what_is_set_aside_stays_so_when_the_coordinator_is_killed(tmp_path, mon
         while ' is set aside' not in job.log():
             job.add_worker()
             wait_for(lambda: not job.alive() or ' is set aside' in job.log(), 'a death')
-        job.coordinator.kill()
-        job.coordinator.wait()
+        job.kill_coordinator()
         job.start_coordinator()
         worker = job.add_worker()
         job.wait_for_version(5)
@@ -94,10 +96,9 @@ def test_what_is_set_aside_stays_so_when_the_coordinator_is_killed(tmp_path, mon
 def test_a_step_function_that_hangs_is_ended_and_its_records_are_named(tmp_path, monkeypatch):
     monkeypatch.setenv('MUSTER_TEST_POISON', f'{RECORD} hang')
     with Job(tmp_path, first_size=2, sleep_ms=0, pass_timeout='2s') as job:
-        for _ in range(2):
-            job.add_worker()
+        job.add_workers(2)
         start_again_until_failed(job, most=10)  # on a loaded machine others may be taken for hanging, too
-        log = (tmp_path / 'coordinator').read_text()
+        log = job.log()
         assert job.coordinator.returncode == 65, log
         assert log.count('its step function has not come back for ') >= 3
         assert named(log.split('the job has failed')[1]) == str(RECORD)
@@ -110,8 +111,7 @@ def test_who_is_killed_from_outside_costs_no_try(tmp_path, monkeypatch):
     poison.touch()
     monkeypatch.setenv('MUSTER_TEST_POISON', f'{RECORD} kill {poison}')
     with Job(tmp_path, first_size=2, sleep_ms=0) as job:
-        for _ in range(2):
-            job.add_worker()
+        job.add_workers(2)
         for _ in range(5):
             wait_for(lambda: len(job.alive()) < 2, 'a death')
             job.add_worker()
@@ -120,8 +120,8 @@ def test_who_is_killed_from_outside_costs_no_try(tmp_path, monkeypatch):
             if not job.alive():  # the last one had met it before
                 job.add_worker()
             wait_for(lambda: job.coordinator.poll() is not None or not job.alive(), 'the end')
-        assert job.coordinator.returncode == 0, (tmp_path / 'coordinator').read_text()
-        assert 'by signal 9 (SIGKILL)' in (tmp_path / 'coordinator').read_text()
+        assert job.coordinator.returncode == 0, job.log()
+        assert 'by signal 9 (SIGKILL)' in job.log()
 
 
 def test_a_worker_says_that_the_job_has_failed(tmp_path, monkeypatch):
@@ -130,9 +130,118 @@ def test_a_worker_says_that_the_job_has_failed(tmp_path, monkeypatch):
         job.environment['MUSTER_TEST_POISON'] = f'{RECORD} fail'
         failing = job.add_worker()
         wait_for(lambda: job.coordinator.poll() is not None, 'the end of the coordinator')
-        log = (tmp_path / 'coordinator').read_text()
+        log = job.log()
         assert job.coordinator.returncode == 65, log
         assert 'the job has failed: ' in log and 'a record that is none' in log
         for worker in (other, failing):
             assert worker.process.wait() == 65, worker.lines()
             assert 'the job has failed' in worker.lines()[-1] and 'a record that is none' in worker.lines()[-1]
+
+
+class Leased(Job):
+    """Its workers are shards_worker, each of which crashes at record 137."""
+
+    def __init__(self, folder, **environment):
+        super().__init__(folder, status_file=folder / 'status')
+        self.environment.update(MUSTER_TEST_POISON='137', **environment)
+        self.processes, self.through = [], []
+
+    def add(self, *more, **environment):
+        file = self.folder / f'shards-{len(self.processes)}'
+        words = [str(BUILD / 'tests' / 'shards_worker'), str(file), '400', '8', '2', 'test', *more]
+        self.processes.append(subprocess.Popen([*self.through, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                               env=dict(self.environment, **environment)))
+        return self.processes[-1], file
+
+    def run(self, **environment):
+        process, _ = self.add(**environment)
+        text = process.communicate(timeout=120)[0]
+        return process.returncode, text
+
+    def end(self):
+        wait_for(lambda: self.coordinator.poll() is not None, 'the end of the coordinator')
+        return self.coordinator.returncode
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+            process.stdout.close()
+        super().__exit__()
+
+
+NAMED = '3 workers died, one after the other, of record 137 of data set "test", in epoch 1 of 2'
+
+
+@pytest.mark.parametrize('how, code', [('crash', -signal.SIGABRT), ('exit', 3)])
+def test_a_record_that_workers_by_leases_die_of_fails_the_job(tmp_path, how, code):
+    """Also for a worker that has not met it: it waits with a shard of its own."""
+    with Leased(tmp_path, MUSTER_TEST_POISON_HOW=how) as job:
+        os.mkfifo(tmp_path / 'hold')
+        other, file = job.add('1', str(tmp_path / 'hold'), MUSTER_TEST_POISON='')
+        wait_for(file.with_suffix('.stopped').exists, 'the other one is at its first shard')
+        for _ in range(3):
+            assert job.run()[0] == code
+        assert job.end() == 65, job.log()
+        assert f'the job has failed: {NAMED}' in job.log()
+        how_it_ended = f'with exit code {code}' if how == 'exit' else 'by signal 6 (SIGABRT)'
+        assert len(re.findall(rf'^muster: lost \S+: its process has ended {re.escape(how_it_ended)}$', job.log(), re.MULTILINE)) == 3, job.log()
+        with open(tmp_path / 'hold', 'w'):
+            text = other.communicate(timeout=120)[0]
+        assert other.returncode == 65 and f'the job has failed: {NAMED}' in text, text
+        job.start_coordinator()  # a coordinator that comes after it says the same
+        assert job.end() == 65 and job.log().count(f'the job has failed: {NAMED}') == 2, job.log()
+
+
+@pytest.mark.parametrize('restarts', [False, True])
+def test_a_record_that_workers_by_leases_die_of_is_set_aside(tmp_path, restarts):
+    """Also by a coordinator that is killed after it was named; and in the second epoch nobody meets it."""
+    with Leased(tmp_path, MUSTER_SET_ASIDE='1') as job:
+        for _ in range(3):
+            assert job.run()[0] == -signal.SIGABRT
+        wait_for(lambda: f'warning: record 137 is set aside: {NAMED}' in job.log(), 'it is named')
+        if restarts:
+            job.kill_coordinator()
+            job.start_coordinator()
+        assert job.run() == (0, f'done {2 * 399} {2 * (sum(range(400)) - 137)}\nleft out 2\n')
+        assert job.end() == 0, job.log()
+        assert 'test: 798 records evaluated: ones 798 (1 a record), ' in job.log()
+        assert 'set aside: record 137 of data set "test": 3 workers died of it, in epoch 1\n' in job.log()
+        assert json.loads((tmp_path / 'status').read_text())['setAside'] == [{'dataset': 'test', 'record': 137, 'epoch': 1, 'deaths': 3}]
+
+
+@pytest.fixture
+def limited_group():
+    """A control group whose processes have 64 MiB."""
+    group = MEMORY_GROUPS / f'muster-test-{os.getpid()}'
+    try:
+        group.mkdir()
+        (group / 'memory.limit_in_bytes').write_text(str(64 << 20))
+    except OSError:
+        pytest.skip('control groups of version 1 need root here')
+    yield group
+    wait_for(lambda: not (group / 'cgroup.procs').read_text(), 'nobody is in the group')
+    group.rmdir()
+
+
+def test_workers_by_leases_that_are_out_of_memory_are_named(tmp_path, limited_group):
+    """The kernel kills them as somebody from outside would, and counts it: the record that needs more than there is is set aside."""
+    with Leased(tmp_path, MUSTER_TEST_POISON_HOW='eat', MUSTER_SET_ASIDE='1') as job:
+        job.through = ['sh', '-c', f'echo $$ >{limited_group}/cgroup.procs; exec "$0" "$@"']
+        for _ in range(3):
+            assert job.run()[0] == -signal.SIGKILL
+        wait_for(lambda: f'warning: record 137 is set aside: {NAMED}' in job.log(), 'it is named')
+        assert job.run() == (0, f'done {2 * 399} {2 * (sum(range(400)) - 137)}\nleft out 2\n')
+        assert job.end() == 0, job.log()
+
+
+def test_workers_by_leases_that_are_killed_from_outside_cost_no_try(tmp_path):
+    """Five of them, each with the same record in its hands."""
+    with Leased(tmp_path, MUSTER_TEST_POISON_HOW='kill') as job:
+        for _ in range(5):
+            assert job.run()[0] == -signal.SIGKILL
+        assert job.run(MUSTER_TEST_POISON='') == (0, f'done {2 * 400} {2 * sum(range(400))}\n')
+        assert job.end() == 0, job.log()
+        assert len(re.findall(r'^muster: lost \S+: its process has ended by signal 9 \(SIGKILL\)$', job.log(), re.MULTILINE)) == 5, job.log()
+        assert job.log().count('\nlost: ') == 5 and ', 5 lost, ' in job.log(), job.log()

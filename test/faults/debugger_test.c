@@ -121,8 +121,8 @@ static int wait_for_the_other(struct muster_comm *comm, void *context)
     struct meeting *m = context;
     struct muster_err err = MUSTER_ERR_INIT;
     float one = 1;
-    int rc = muster_all_reduce(comm, &one, &one, 1, MUSTER_F32, MUSTER_SUM, &err);
-    WORLD_CHECK(rc == 0, "%s", err.text);
+    int r = muster_all_reduce(comm, &one, &one, 1, MUSTER_F32, MUSTER_SUM, &err);
+    WORLD_CHECK(r == 0, "%s", err.text);
     atomic_fetch_add(&m->ready, 1);
     if (muster_comm_rank(comm) == 0) {
         WORLD_CHECK(is_told(comm, m), "rank 1 did not say that it is in a debugger");
@@ -131,8 +131,8 @@ static int wait_for_the_other(struct muster_comm *comm, void *context)
     for (int64_t end = 0; muster_comm_rank(comm) == 1 && !atomic_load(&m->released);) {
         WORLD_CHECK(test_turn(&end), "the debugger did not let go");
     }
-    rc = muster_barrier(comm, &err); /* rank 0 waits here meanwhile */
-    WORLD_CHECK(rc == 0, "%s", err.text);
+    r = muster_barrier(comm, &err); /* rank 0 waits here meanwhile */
+    WORLD_CHECK(r == 0, "%s", err.text);
     WORLD_CHECK(atomic_load(&m->released), "the barrier did not wait for rank 1");
     return 0;
 }

@@ -72,3 +72,8 @@ bool network_lose(double probability)
     return run("iptables -A INPUT -m statistic --mode random --probability %f -j DROP",
                probability);
 }
+
+bool network_hold_back(bool held)
+{
+    return run("iptables -%c OUTPUT -m length --length 600:65535 -j DROP", held ? 'A' : 'D');
+}

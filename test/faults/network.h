@@ -19,3 +19,6 @@ void network_cut(int rank);
 bool network_slow(int rank, const char *rate, const char *latency);
 /* In a rank, after network_enter: loses that part of what arrives. */
 bool network_lose(double probability);
+/* In a rank, after network_enter: what it sends is lost where a packet has over 600 bytes, until it
+ * calls this again with false. Heartbeats get through. */
+bool network_hold_back(bool held);

@@ -39,14 +39,14 @@ static int comes_late(struct muster_comm *comm, void *context)
     struct muster_err err = MUSTER_ERR_INIT;
     char said[1000] = "";
     float one = 1;
-    int rc = muster_all_reduce(comm, &one, &one, 1, MUSTER_F32, MUSTER_SUM, &err);
-    WORLD_CHECK(rc == 0, "%s", err.text);
+    int r = muster_all_reduce(comm, &one, &one, 1, MUSTER_F32, MUSTER_SUM, &err);
+    WORLD_CHECK(r == 0, "%s", err.text);
     for (int64_t end = 0; muster_comm_rank(comm) == 1 && !strchr(said, '\n');) {
         WORLD_CHECK(test_turn(&end), "nothing was said");
         read_said(said, sizeof said);
     }
-    rc = muster_barrier(comm, &err);
-    WORLD_CHECK(rc == 0, "%s", err.text);
+    r = muster_barrier(comm, &err);
+    WORLD_CHECK(r == 0, "%s", err.text);
     return 0;
 }
 

@@ -4,7 +4,7 @@ import itertools
 import pytest
 
 from cluster import Cluster
-from jobs import install
+from jobs import Jobs, Operator, install
 from program import limited  # noqa: F401 (each test has a limit)
 from proxy import Proxy
 from speaker import Speaker
@@ -36,16 +36,37 @@ def namespace(cluster):
 
 
 @pytest.fixture()
-def speakers():
-    """Makes clients, and ends them in order after the test."""
+def jobs(cluster, served, namespace):
+    return Jobs(cluster, namespace)
+
+
+def maker(kind):
+    """For a fixture: what makes such things, which are closed in order after the test."""
     made = []
 
-    def make(*options, **more):
-        made.append(Speaker(*options, **more))
+    def make(*args, **kwargs):
+        made.append(kind(*args, **kwargs))
         return made[-1]
     yield make
-    for speaker in made:
-        speaker.close()
+    for one in made:
+        one.close()
+
+
+@pytest.fixture()
+def operators():
+    yield from maker(Operator)
+
+
+@pytest.fixture()
+def operator(cluster, jobs, operators):
+    running = operators(cluster.kubeconfig, '--namespace', jobs.namespace).start()
+    yield running.wait_ready()
+    assert running.process.poll() is not None or running.end() == 0
+
+
+@pytest.fixture()
+def speakers():
+    yield from maker(Speaker)
 
 
 @pytest.fixture()

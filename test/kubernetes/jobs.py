@@ -99,16 +99,18 @@ class Jobs:
     def wait_condition(self, name, condition):
         return wait_for(lambda: self.conditions(name).get(condition), f'{name}: {condition}')
 
-    def set_phase(self, name, phase, exit_code=None):
-        """What a kubelet would say of the pod."""
-        state = {'running': {'startedAt': '2026-01-01T00:00:00Z'}} if exit_code is None else {
-            'terminated': {'exitCode': exit_code, 'reason': 'Completed' if exit_code == 0 else 'Error', 'finishedAt': '2026-01-01T00:01:00Z'}}
-        status = {'name': 'pytorch', 'image': 'none', 'imageID': '', 'ready': phase == 'Running', 'restartCount': 0, 'state': state}
-        self.patch(name, {'status': {'phase': phase, 'startTime': '2026-01-01T00:00:00Z', 'containerStatuses': [status]}}, 'pods', '/status')
+    def set_phase(self, name, phase, exit_code=None, **beside):
+        """What a kubelet would say of the pod. `beside`: exit codes of other containers in it; None: it runs."""
+        def status(container, code):
+            state = {'running': {'startedAt': '2026-01-01T00:00:00Z'}} if code is None else {
+                'terminated': {'exitCode': code, 'reason': 'Completed' if code == 0 else 'Error', 'finishedAt': '2026-01-01T00:01:00Z'}}
+            return {'name': container, 'image': 'none', 'imageID': '', 'ready': phase == 'Running', 'restartCount': 0, 'state': state}
+        containers = [status(*each) for each in {**beside, 'pytorch': exit_code}.items()]
+        self.patch(name, {'status': {'phase': phase, 'startTime': '2026-01-01T00:00:00Z', 'containerStatuses': containers}}, 'pods', '/status')
 
-    def set_phases(self, name, phase, exit_code=None):
+    def set_phases(self, name, phase, exit_code=None, **beside):
         for pod in self.list('pods', name):
-            self.set_phase(pod, phase, exit_code)
+            self.set_phase(pod, phase, exit_code, **beside)
 
     def events(self, name):
         return [e for e in self.cluster.request('GET', self.at('events'))['items'] if e['involvedObject']['name'] == name]
@@ -121,7 +123,8 @@ class Operator:
     """`muster operator`, until it is stopped or killed; started again it goes on in the same log."""
 
     def __init__(self, kubeconfig, *options, program=('muster', 'operator'), env=None):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix='muster-operator-'))
+        self.kept = tempfile.TemporaryDirectory(prefix='muster-operator-')  # as long as this object
+        self.folder = pathlib.Path(self.kept.name)
         self.words = [BUILD / 'bin' / program[0], *program[1:], '--kubeconfig', str(kubeconfig), '--kube-api-qps=500', '--kube-api-burst=500',
                       '--metrics-bind-address=127.0.0.1:0', '--health-probe-bind-address=127.0.0.1:0', *options]
         self.env = {**os.environ, 'HOME': str(self.folder), **(env or {})}

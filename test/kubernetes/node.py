@@ -1,25 +1,24 @@
-"""A real node: kubelet, containerd with runc, kube-proxy, CoreDNS, and beside them scheduler and controller manager, so that pods run.
+"""A real node: kubelet, containerd with runc, kube-proxy, CoreDNS.
 
-All processes of the node are in namespaces of their own (processes, mounts, network, hostname): their first process is a child of the test,
+All its processes are in namespaces of their own (processes, mounts, network, hostname): their first process is a child of the test,
 and when that is killed, containers, mounts, addresses and rules of the node go with it. What the kernel keeps, its control groups, is
-removed at the end. Needs root, runc and the plugins of containernetworking-plugins; without internet, images are made here (images.py).
+removed at the end. Needs root, runc and the plugins of containernetworking-plugins.
 """
-import itertools
 import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 
-from cluster import Cluster, die_with_parent, programs
+from cluster import die_with_parent
 from program import LIMIT_S, turns, wait_for
 
-NODE = 'node'
 PLUGINS = pathlib.Path('/usr/lib/cni')
 DNS_DOMAIN = 'cluster.local'
-CONTROLLERS = ('kube-controller-manager', 'kube-scheduler')
 SHARES = 8 * 1024
-number = itertools.count(os.getpid() % 200)
+RUNC_STATE = '/run/containerd/runc/k8s.io'
+PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 
 def missing():
@@ -32,42 +31,28 @@ def missing():
     return next((f'{name} is missing' for name in ('runc', 'nsenter', 'iptables') if not shutil.which(name)), None)
 
 
-class NodeCluster(Cluster):
-    """A cluster with one node; `start` waits until the node is ready."""
+def ip(*words):
+    """ip(8), on this machine."""
+    say(['ip', *words])
 
-    def __init__(self, **options):
-        super().__init__(**options)
-        programs('node')
-        at = next(number) % 250
-        self.host_address, self.address = f'10.201.{at}.1', f'10.201.{at}.2'
-        self.pod_range = f'10.202.{at}.0/24'
-        file = self.authority.file
-        self.options = {'bind-address': '0.0.0.0', 'advertise-address': self.host_address, 'kubelet-preferred-address-types': 'InternalIP',
-                        'kubelet-client-certificate': file('admin.crt'), 'kubelet-client-key': file('admin.key'),
-                        'kubelet-certificate-authority': file('ca.crt'), 'disable-admission-plugins': 'DefaultStorageClass', **self.options}
-        names = f'IP:127.0.0.1,IP:{self.host_address},IP:10.96.0.1,DNS:kubernetes.default.svc'
-        self.authority.issue('server', '/CN=kube-apiserver', f'subjectAltName={names}')
-        self.authority.issue('kubelet', f'/O=system:nodes/CN=system:node:{NODE}',
-                             f'extendedKeyUsage=clientAuth,serverAuth\nsubjectAltName=IP:{self.address}')
-        self.inside = None
-        self.group = f'muster-node-{os.getpid()}-{at}'
 
-    def start(self):
-        self.make_namespaces()
-        super().start()
-        self.near = self.write_kubeconfig('near', f'https://{self.host_address}:{self.port}')
-        self.write_files()
-        self.make_groups()
-        for name in CONTROLLERS:
-            self.start_controller(name)
-        self.run_inside('containerd', '--config', str(self.folder / 'containerd.toml'))
-        wait_for(self.has_runtime, 'containerd answers')
-        self.run_inside('kubelet', '--config', str(self.folder / 'kubelet.json'), '--kubeconfig', str(self.near), '--hostname-override', NODE,
-                        '--node-ip', self.address, '--root-dir', '/var/lib/kubelet')
-        self.run_inside('kube-proxy', '--config', str(self.folder / 'kube-proxy.json'), '--hostname-override', NODE)
-        self.run_inside('coredns', '-conf', str(self.folder / 'Corefile'))
-        wait_for(self.node_is_ready, 'the node is ready')
-        return self
+def say(words):
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f'{" ".join(words)}: {done.stderr}'
+
+
+class Node:
+    """A node of a cluster, until it is closed. `number`: of no other node on this machine; its addresses are made of it."""
+
+    def __init__(self, cluster, name, number):
+        self.cluster, self.name = cluster, name
+        self.host_address, self.address = f'10.201.{number}.1', f'10.201.{number}.2'
+        self.pod_range = f'10.202.{number}.0/24'
+        self.folder = cluster.folder / name
+        self.folder.mkdir()
+        self.group = f'muster-node-{os.getpid()}-{number}'
+        self.processes, self.inside = {}, None
+        cluster.authority.issue(name, f'/O=system:nodes/CN=system:node:{name}', f'extendedKeyUsage=clientAuth,serverAuth\nsubjectAltName=IP:{self.address}')
 
     # --- namespaces ---
 
@@ -78,41 +63,72 @@ class NodeCluster(Cluster):
                                        stdin=subprocess.DEVNULL, preexec_fn=die_with_parent)
         children = pathlib.Path(f'/proc/{self.inside.pid}/task/{self.inside.pid}/children')
         self.first = wait_for(lambda: children.read_text().split()[:1], 'the namespaces are there')[0]
-        name = f'mn{self.inside.pid}'
-        for words in (['ip', 'link', 'add', name, 'type', 'veth', 'peer', 'name', 'uplink', 'netns', self.first],
-                      ['ip', 'addr', 'add', f'{self.host_address}/30', 'dev', name], ['ip', 'link', 'set', name, 'up'],
-                      self.enter('ip', 'link', 'set', 'lo', 'up'), self.enter('ip', 'addr', 'add', f'{self.address}/30', 'dev', 'uplink'),
-                      self.enter('ip', 'link', 'set', 'uplink', 'up'), self.enter('ip', 'route', 'add', 'default', 'via', self.host_address),
-                      self.enter('sysctl', '-qw', 'net.ipv4.ip_forward=1'),
-                      ['ip', 'route', 'add', self.pod_range, 'via', self.address]):
-            done = subprocess.run(words, capture_output=True, text=True, check=False)
-            assert done.returncode == 0, f'{" ".join(words)}: {done.stderr}'
+        link = f'mn{self.inside.pid}'
+        ip('link', 'add', link, 'type', 'veth', 'peer', 'name', 'uplink', 'netns', self.first)
+        ip('addr', 'add', f'{self.host_address}/30', 'dev', link)
+        ip('link', 'set', link, 'up')
+        self.ip('link', 'set', 'lo', 'up')
+        self.ip('addr', 'add', f'{self.address}/30', 'dev', 'uplink')
+        self.ip('link', 'set', 'uplink', 'up')
+        self.ip('route', 'add', 'default', 'via', self.host_address)
+        say(self.enter('sysctl', '-qw', 'net.ipv4.ip_forward=1'))
+        ip('route', 'add', self.pod_range, 'via', self.address)
 
     def enter(self, *words):
         return ['nsenter', '-t', self.first, '--mount', '--pid', '--net', '--uts', *words]
 
-    def run_inside(self, name, *words):
+    def ip(self, *words):
+        """ip(8), on the node."""
+        say(self.enter('ip', *words))
+
+    def run(self, name, *words, stdout=None):
+        """`stdout`: where that goes, if not into its log."""
         log = open(self.folder / f'{name}.log', 'ab')  # noqa: SIM115 (the process keeps it)
-        path = f'{self.bin}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
-        self.processes[name] = subprocess.Popen(self.enter(str(self.bin / name), *words), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                                cwd='/', env={'PATH': path, 'HOME': '/root'})
+        program = self.cluster.bin / name
+        self.processes[name] = subprocess.Popen(self.enter(str(program), *words), stdin=subprocess.DEVNULL, stdout=stdout or log, stderr=log, cwd='/',
+                                                env={'PATH': f'{self.cluster.bin}:{PATH}', 'HOME': '/root'})
         log.close()
+        return self.processes[name]
 
-    # --- configuration ---
+    # --- its programs ---
 
-    def start_controller(self, name):
-        more = () if name == 'kube-scheduler' else (
-            '--service-account-private-key-file', self.authority.file('accounts.key'), '--root-ca-file', self.authority.file('ca.crt'),
-            '--use-service-account-credentials=true', '--controllers=*,-ttl-after-finished-controller', '--node-monitor-grace-period=20s')
-        self.run(name, '--kubeconfig', str(self.kubeconfig), '--authentication-kubeconfig', str(self.kubeconfig), '--authorization-kubeconfig',
-                 str(self.kubeconfig), '--leader-elect=false', '--secure-port', str(self.hold_port()), '--bind-address', '127.0.0.1', *more)
+    def start(self):
+        """In the namespaces, once the API server answers; `is_ready` says when it can have pods."""
+        self.near = self.cluster.write_kubeconfig(f'near-{self.name}', f'https://{self.cluster.address}:{self.cluster.port}')
+        self.write_files()
+        self.make_groups()
+        self.start_runtime()
+        self.run('kube-proxy', '--config', str(self.folder / 'kube-proxy.json'), '--hostname-override', self.name)
+        self.run('coredns', '-conf', str(self.folder / 'Corefile'))
+
+    def start_runtime(self):
+        """What runs pods: also once more, after it was killed."""
+        self.run('containerd', '--config', str(self.folder / 'containerd.toml'))
+        wait_for(self.has_runtime, 'containerd answers')
+        self.run('kubelet', '--config', str(self.folder / 'kubelet.json'), '--kubeconfig', str(self.near), '--hostname-override', self.name,
+                 '--node-ip', self.address, '--root-dir', '/var/lib/kubelet')
 
     def write_files(self):
-        socket = self.folder / 'containerd.sock'
-        self.runtime = f'unix://{socket}'
-        cni = self.folder / 'cni'
-        cni.mkdir()
-        (cni / 'node.conflist').write_text(json.dumps({'cniVersion': '1.0.0', 'name': 'pods', 'plugins': [
+        self.write_containerd()
+        self.write_kubelet()
+        (self.folder / 'kube-proxy.json').write_text(json.dumps({
+            'apiVersion': 'kubeproxy.config.k8s.io/v1alpha1', 'kind': 'KubeProxyConfiguration', 'mode': 'iptables', 'clusterCIDR': self.pod_range,
+            'clientConnection': {'kubeconfig': str(self.near)}, 'iptables': {'masqueradeAll': True}, 'conntrack': {'maxPerCore': 0}}))
+        kept = self.cluster.dns_cache_s
+        ttl, cache = (f'\n        ttl {kept}', f'\n    cache {kept}') if kept else ('', '')
+        (self.folder / 'Corefile').write_text(f"""{DNS_DOMAIN}:53 {{
+    errors
+    kubernetes {DNS_DOMAIN} {{
+        kubeconfig {self.near} test{ttl}
+    }}{cache}
+}}
+""")
+
+    def write_containerd(self):
+        self.socket = self.folder / 'containerd.sock'
+        networks = self.folder / 'cni'
+        networks.mkdir()
+        (networks / 'node.conflist').write_text(json.dumps({'cniVersion': '1.0.0', 'name': 'pods', 'plugins': [
             {'type': 'bridge', 'bridge': 'pods', 'isGateway': True, 'ipMasq': True, 'hairpinMode': True,
              'ipam': {'type': 'host-local', 'ranges': [[{'subnet': self.pod_range}]], 'routes': [{'dst': '0.0.0.0/0'}]}},
             {'type': 'portmap', 'capabilities': {'portMappings': True}}]}))
@@ -120,46 +136,49 @@ class NodeCluster(Cluster):
 root = '{self.folder}/containerd'
 state = '/run/containerd'
 [grpc]
-address = '{socket}'
+address = '{self.socket}'
 [plugins.'io.containerd.cri.v1.images']
 snapshotter = 'overlayfs'
 [plugins.'io.containerd.cri.v1.images'.pinned_images]
 sandbox = 'test.local/pause:1'
+[plugins.'io.containerd.cri.v1.images'.registry]
+config_path = '{self.cluster.registries}'
 [plugins.'io.containerd.cri.v1.runtime']
 restrict_oom_score_adj = true
 [plugins.'io.containerd.cri.v1.runtime'.cni]
 bin_dirs = ['{PLUGINS}']
-conf_dir = '{cni}'
+conf_dir = '{networks}'
 [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
 runtime_type = 'io.containerd.runc.v2'
 [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
 SystemdCgroup = false
 """)
+
+    def write_kubelet(self):
+        file = self.cluster.authority.file
         (self.folder / 'kubelet.json').write_text(json.dumps({
             'apiVersion': 'kubelet.config.k8s.io/v1beta1', 'kind': 'KubeletConfiguration', 'address': self.address, 'cgroupDriver': 'cgroupfs',
             'cgroupRoot': f'/{self.group}', 'cgroupsPerQOS': True, 'failCgroupV1': False, 'failSwapOn': False, 'enforceNodeAllocatable': [],
-            'containerRuntimeEndpoint': self.runtime, 'clusterDNS': [self.address], 'clusterDomain': DNS_DOMAIN, 'healthzPort': 0,
-            'authentication': {'x509': {'clientCAFile': self.authority.file('ca.crt')}, 'anonymous': {'enabled': False}},
-            'authorization': {'mode': 'AlwaysAllow'}, 'tlsCertFile': self.authority.file('kubelet.crt'),
-            'tlsPrivateKeyFile': self.authority.file('kubelet.key'), 'evictionHard': {'memory.available': '1Mi'}, 'resolvConf': '',
-            'nodeStatusUpdateFrequency': '4s', 'syncFrequency': '10s'}))
-        (self.folder / 'kube-proxy.json').write_text(json.dumps({
-            'apiVersion': 'kubeproxy.config.k8s.io/v1alpha1', 'kind': 'KubeProxyConfiguration', 'mode': 'iptables', 'clusterCIDR': self.pod_range,
-            'clientConnection': {'kubeconfig': str(self.near)}, 'iptables': {'masqueradeAll': True}, 'conntrack': {'maxPerCore': 0}}))
-        (self.folder / 'Corefile').write_text(f"""{DNS_DOMAIN}:53 {{
-    errors
-    kubernetes {DNS_DOMAIN} {{
-        kubeconfig {self.near} test
-    }}
-}}
-""")
+            'containerRuntimeEndpoint': f'unix://{self.socket}', 'clusterDNS': [self.address], 'clusterDomain': DNS_DOMAIN, 'healthzPort': 0,
+            'authentication': {'x509': {'clientCAFile': file('ca.crt')}, 'anonymous': {'enabled': False}},
+            'authorization': {'mode': 'AlwaysAllow'}, 'tlsCertFile': file(f'{self.name}.crt'), 'tlsPrivateKeyFile': file(f'{self.name}.key'),
+            'evictionHard': {'memory.available': '1Mi'}, 'resolvConf': '', 'nodeStatusUpdateFrequency': '4s', 'syncFrequency': '10s'}))
 
     # --- what it does ---
 
     def ctr(self, *words):
-        done = subprocess.run(self.enter(str(self.bin / 'ctr'), '-a', str(self.folder / 'containerd.sock'), '-n', 'k8s.io', *words), capture_output=True,
-                              text=True, timeout=LIMIT_S, check=False)
+        """(exit status, what it said)"""
+        done = subprocess.run(self.enter(str(self.cluster.bin / 'ctr'), *self.ctr_words(), *words), capture_output=True, text=True, timeout=LIMIT_S,
+                              check=False)
         return done.returncode, done.stdout + done.stderr
+
+    def ctr_words(self):
+        return '-a', str(self.socket), '-n', 'k8s.io'
+
+    def kill_container(self, identifier):
+        """Its first process, if it has not ended by itself."""
+        code, said = self.ctr('tasks', 'kill', '-s', 'SIGKILL', identifier)
+        assert code == 0 or 'not found' in said or 'already' in said, said
 
     def import_image(self, archive):
         code, said = self.ctr('images', 'import', str(archive))
@@ -169,34 +188,54 @@ SystemdCgroup = false
         self.check_alive()
         return self.ctr('version')[0] == 0
 
+    def running(self):
+        """The names of the pods whose containers run, one for each, by what containerd's runtime keeps: also while containerd is dead."""
+        if self.inside is None:
+            return []
+        done = subprocess.run(self.enter('runc', '--root', RUNC_STATE, 'list', '-f', 'json'), capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        found = (json.loads(done.stdout) if done.returncode == 0 else None) or []
+        notes = [c.get('annotations') or annotations(self, c['bundle']) for c in found if c['status'] == 'running']
+        return [n['io.kubernetes.cri.sandbox-name'] for n in notes if n.get('io.kubernetes.cri.container-type') == 'container']
+
     def check_alive(self):
         for name, process in self.processes.items():
-            assert process.poll() is None, f'{name} ended: {self.log(name)}'
+            assert process.poll() is None, f'{name} of {self.name} ended: {self.log(name)}'
 
-    def node_is_ready(self):
+    def log(self, name):
+        return (self.folder / f'{name}.log').read_text(errors='replace')[-4000:]
+
+    def is_ready(self):
         self.check_alive()
-        nodes = self.request('GET', '/api/v1/nodes')['items']
-        return any(c['type'] == 'Ready' and c['status'] == 'True' for n in nodes for c in n['status'].get('conditions', []))
+        found = [n for n in self.cluster.request('GET', '/api/v1/nodes')['items'] if n['metadata']['name'] == self.name]
+        return any(c['type'] == 'Ready' and c['status'] == 'True' for n in found for c in n['status'].get('conditions', []))
+
+    def kill(self, *names):
+        """Programs of it; containers run on, each under its shim."""
+        for name in names:
+            process = self.processes.pop(name)
+            child = pathlib.Path(f'/proc/{process.pid}/task/{process.pid}/children').read_text().split()
+            for pid in (*child, process.pid):  # nsenter has begun it in the node's namespace of processes
+                os.kill(int(pid), signal.SIGKILL)
+            process.wait(LIMIT_S)
 
     # --- the end ---
 
-    def close(self):
-        for name in CONTROLLERS:
-            if name in self.processes:
-                self.stop(name)
+    def power_off(self):
+        """Without a word: all that ran on it is gone at once."""
         if self.inside:
             self.inside.kill()
             self.inside.wait(LIMIT_S)
-        super().close()
+            self.inside = None
+        for process in self.processes.values():
+            process.wait(LIMIT_S)
+        self.processes.clear()
+
+    def close(self):
+        self.power_off()
         self.remove_groups()
 
-    def group_roots(self):
-        """One for each hierarchy of version 1, or the one of version 2."""
-        whole = pathlib.Path('/sys/fs/cgroup')
-        return [whole] if (whole / 'cgroup.controllers').exists() else [root for root in whole.iterdir() if root.is_dir() and not root.is_symlink()]
-
     def make_groups(self):
-        for root in self.group_roots():
+        for root in group_roots():
             (root / self.group).mkdir()
             for name in ('cpuset.mems', 'cpuset.cpus'):  # a group of version 1 begins without any
                 if (root / name).exists():
@@ -207,7 +246,7 @@ SystemdCgroup = false
     def remove_groups(self):
         """The kernel keeps a group until its last process is really gone."""
         for _ in turns():
-            tops = [root / self.group for root in self.group_roots() if (root / self.group).exists()]
+            tops = [root / self.group for root in group_roots() if (root / self.group).exists()]
             left = [folder for top in tops for folder in (*top.rglob('*/'), top)]
             if not left:
                 return
@@ -217,3 +256,15 @@ SystemdCgroup = false
                 except OSError:
                     pass
         raise AssertionError(f'control groups are left: {left}')
+
+
+def annotations(node, bundle):
+    """Of a container, as containerd gave them to the runtime."""
+    done = subprocess.run(node.enter('cat', f'{bundle}/config.json'), capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    return json.loads(done.stdout).get('annotations', {}) if done.returncode == 0 else {}
+
+
+def group_roots():
+    """One for each hierarchy of version 1, or the one of version 2."""
+    whole = pathlib.Path('/sys/fs/cgroup')
+    return [whole] if (whole / 'cgroup.controllers').exists() else [root for root in whole.iterdir() if root.is_dir() and not root.is_symlink()]

@@ -121,7 +121,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def stream(self, answer):
         """A watch: each piece as it comes, until one of the two ends it, or the test does."""
         self.send_response(answer.status)
-        self.send_header('Content-Type', 'application/json')
+        self.send_header('Content-Type', answer.getheader('Content-Type'))
         self.send_header('Transfer-Encoding', 'chunked')
         self.end_headers()
         self.server.proxy.watches.add(self)
@@ -135,8 +135,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def serve(self):
         proxy = self.server.proxy
-        body = self.rfile.read(int(self.headers.get('Content-Length') or 0)) or None
-        if body:
+        length = int(self.headers.get('Content-Length') or 0)
+        body = self.rfile.read(length) or None
+        if length > len(body or b''):
+            self.cut()  # the client went away within its request: it is none
+            return
+        if body and 'json' in self.headers.get('Content-Type', ''):
             proxy.bodies.append((self.command, self.path, json.loads(body)))
         fault = proxy.fault_for(self.command, self.path)
         if fault and fault.before(self):
@@ -149,7 +153,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             content = answer.read()
             if not (fault and fault.after(self)):
                 again = answer.getheader('Retry-After')
-                self.give(answer.status, content, {'Retry-After': again} if again else {})
+                self.give(answer.status, content, {'Content-Type': answer.getheader('Content-Type'), **({'Retry-After': again} if again else {})})
         except (OSError, http.client.HTTPException, ValueError):
             self.cut()  # the server, or the client, is gone
 
@@ -173,7 +177,7 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
 
 
 class Proxy:
-    """`seen`: what was asked, as (method, path), in order; `bodies`: what was sent, as (method, path, object). `faults`: what is still to come."""
+    """`seen`: what was asked, as (method, path), in order; `bodies`: what was sent as JSON, as (method, path, object). `faults`: what is still to come."""
 
     def __init__(self, cluster):
         self.cluster = cluster

@@ -4,37 +4,11 @@ import urllib.error
 
 import pytest
 
-from jobs import Jobs, Operator
 from program import wait_for
 
 SCALERS = '/apis/autoscaling/v2/namespaces/{}/horizontalpodautoscalers'
 CPU = {'type': 'Resource', 'resource': {'name': 'cpu', 'target': {'type': 'Utilization', 'averageUtilization': 80}}}
 MEMORY = {'type': 'Resource', 'resource': {'name': 'memory', 'target': {'type': 'AverageValue', 'averageValue': '0.5Gi'}}}
-
-
-@pytest.fixture()
-def jobs(cluster, served, namespace):
-    return Jobs(cluster, namespace)
-
-
-@pytest.fixture()
-def operators():
-    """Makes operators, and ends them after the test."""
-    made = []
-
-    def make(*words, **more):
-        made.append(Operator(*words, **more))
-        return made[-1]
-    yield make
-    for operator in made:
-        operator.close()
-
-
-@pytest.fixture()
-def operator(cluster, jobs, operators):
-    running = operators(cluster.kubeconfig, '--namespace', jobs.namespace).start()
-    yield running.wait_ready()
-    assert running.process.poll() is not None or running.end() == 0
 
 
 class Companions:

@@ -1,8 +1,10 @@
 """deploy/ on a real API server: what `muster deploy --print` prints, what the definition of jobs takes and refuses, who may do what."""
+import base64
 import copy
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import urllib.error
 
@@ -10,6 +12,7 @@ import pytest
 
 from cluster import Cluster
 from kubectl import Kubectl
+from pages import read_blocks, read_commands, type_line
 from program import BUILD, LIMIT_S, SOURCE, wait_for
 
 OVERLAYS = sorted(folder.name for folder in (SOURCE / 'deploy/overlays').iterdir())
@@ -93,8 +96,12 @@ def refusal(own, body, method='POST', path=f'{JOBS}?dryRun=All&fieldValidation=S
 
 @pytest.mark.parametrize('overlay', OVERLAYS)
 def test_what_is_printed_is_what_kustomize_makes(kubectl, overlay):
-    made = kubectl('kustomize', str(SOURCE / 'deploy/overlays' / overlay))
-    assert named(documents(kubectl('create', '--dry-run=client', '--validate=false', '-o', 'json', '-f', '-', text=made))) == printed(overlay)
+    assert made_by_kustomize(kubectl, SOURCE / 'deploy/overlays' / overlay) == printed(overlay)
+
+
+def made_by_kustomize(kubectl, folder):
+    made = kubectl('kustomize', str(folder))
+    return named(documents(kubectl('create', '--dry-run=client', '--validate=false', '-o', 'json', '-f', '-', text=made)))
 
 
 def documents(text):
@@ -126,6 +133,72 @@ def test_to_apply_twice_changes_nothing(installed, own, kubectl):
     before = wait_for(lambda: versions() if served(own) else None, 'jobs are served')
     kubectl('apply', '--server-side', '-f', '-', text=objects)
     assert versions() == before
+
+
+def test_a_folder_of_ones_own_names_the_image_of_a_registry(kubectl, tmp_path):
+    """As docs/deploy.md has it: what kustomize makes is what `muster deploy --print` prints with these options."""
+    shutil.copytree(SOURCE / 'deploy', tmp_path / 'muster/deploy')
+    (tmp_path / 'kustomization.yaml').write_text('\n'.join(read_blocks('deploy.md', language='yaml')[0]))
+    assert made_by_kustomize(kubectl, tmp_path) == printed('cluster', '--image', 'registry.example/muster-operator:0.1.0', '--image-pull-secret', 'login')
+
+
+def test_a_folder_of_ones_own_names_the_namespace(kubectl, tmp_path):
+    shutil.copytree(SOURCE / 'deploy', tmp_path / 'muster/deploy')
+    (tmp_path / 'kustomization.yaml').write_text('resources: [muster/deploy/overlays/namespaced]\nnamespace: team-a\n')
+    assert made_by_kustomize(kubectl, tmp_path) == printed('namespaced', '--namespace', 'team-a')
+
+
+@pytest.mark.parametrize('overlay', OVERLAYS)
+def test_an_operator_of_a_newer_version_does_not_meet_the_one_before(overlay):
+    """Where no lease sees to it that one works, the pod before goes first."""
+    spec = printed(overlay)['Deployment', 'muster-operator']['spec']
+    one = {'maxSurge': 0, 'maxUnavailable': 1}
+    assert '--leader-elect' in spec['template']['spec']['containers'][0]['args'] or spec['strategy']['rollingUpdate'] == one
+
+
+# --- from one overlay to another ---
+
+def publish(own):
+    """Who signs their certificate, as operators say it that serve webhooks."""
+    certificate = base64.b64encode(pathlib.Path(own.authority.file('ca.crt')).read_bytes()).decode()
+    at = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/pytorchjobs.kubeflow.org?fieldManager=muster'
+    definition = own.request('GET', at)
+    definition['spec']['conversion']['webhook']['clientConfig']['caBundle'] = certificate
+    own.request('PUT', at, definition)
+
+
+@pytest.mark.parametrize('applied', [['--server-side', '--force-conflicts'], []], ids=['by the server', 'by kubectl'])
+def test_back_from_webhooks(installed, own, kubectl, applied):
+    """The page's commands, after operators have written who signs their certificate. Without the first two the definition is refused, or no job can be made."""
+    kubectl('apply', *applied, '-f', '-', text=as_list(printed('images')))
+    publish(own)
+    own_job = job(f'stays-{len(applied)}')
+    assert 'failed calling webhook' in refusal(own, own_job)
+    for command in read_commands('deploy.md', 'From one overlay to another'):
+        type_line(own, command, None if applied else {'apply --server-side': 'apply'})
+    assert refusal(own, own_job) is None
+    definition = own.request('GET', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/pytorchjobs.kubeflow.org')
+    assert definition['spec']['conversion'] == {'strategy': 'None'} and [v['name'] for v in definition['spec']['versions']] == ['v1']
+    left = {key for key in printed('images').keys() - printed('ha').keys() if kubectl.attempt('get', *key, '-n', 'muster-system').returncode == 0}
+    assert left == set()
+
+
+def make_namespace(kubectl, name):
+    """Where it is not there yet."""
+    kubectl('apply', '--server-side', '-f', '-', text=json.dumps({'apiVersion': 'v1', 'kind': 'Namespace', 'metadata': {'name': name}}))
+
+
+def test_one_of_several_operators_is_removed(installed, own, kubectl):
+    """Of those in namespaces of their own. What all of them share stays."""
+    for name in ('team-a', 'team-c'):
+        make_namespace(kubectl, name)
+        kubectl('apply', '--server-side', '--force-conflicts', '-f', '-', text=as_list(printed('namespaced', '--namespace', name)))
+    type_line(own, read_commands('deploy.md', 'Remove it')[-1])
+
+    def are_there(name):
+        return {key for key in printed('namespaced', '--namespace', name) if kubectl.attempt('get', *key, '-n', name).returncode == 0}
+    assert are_there('team-c') == set(printed('namespaced'))
+    assert {kind for kind, _ in set(printed('namespaced')) - are_there('team-a')} == {'Deployment', 'Service', 'ServiceAccount', 'RoleBinding'}
 
 
 # --- what the definition takes ---
@@ -221,7 +294,8 @@ EVERYWHERE = {
     'podgroups.scheduling.volcano.sh': 'create delete get list patch update watch',
     'podgroups.scheduling.x-k8s.io': 'create delete get list patch update watch',
 }
-CLUSTER = {'nodes': 'get list watch', 'validatingwebhookconfigurations.admissionregistration.k8s.io [validator.training-operator.kubeflow.org]': 'get',
+HOOKS = 'validatingwebhookconfigurations.admissionregistration.k8s.io'
+CLUSTER = {'nodes': 'get list watch', f'{HOOKS} [validator.training-operator.kubeflow.org]': 'get', f'{HOOKS} [muster-operator]': 'get',
            'deployments.apps [training-operator]': 'get', 'customresourcedefinitions.apiextensions.k8s.io [pytorchjobs.kubeflow.org]': 'get'}
 ANYBODY = {'selfsubjectreviews.authentication.k8s.io', 'selfsubjectaccessreviews.authorization.k8s.io', 'selfsubjectrulesreviews.authorization.k8s.io'}
 
@@ -258,8 +332,7 @@ def test_webhooks_need_four_names_more(installed, kubectl):
     added = as_list({key: o for key, o in printed('images').items() if key[1] == 'muster-operator-webhook' and 'Role' in key[0]})
     kubectl('apply', '--server-side', '-f', '-', text=added)
     try:
-        hooks = 'validatingwebhookconfigurations.admissionregistration.k8s.io'
-        cluster = {f'{hooks} [muster-operator]': 'get update', f'{hooks} [muster-operator-images]': 'get update',
+        cluster = {f'{HOOKS} [muster-operator]': 'get update', f'{HOOKS} [muster-operator-images]': 'get update',
                    'customresourcedefinitions.apiextensions.k8s.io [pytorchjobs.kubeflow.org]': 'get update'}
         assert rights(kubectl, OPERATOR, 'muster-system') == before[0] | cluster | {'secrets [muster-operator-webhook]': 'get update'}
         assert rights(kubectl, OPERATOR, 'default') == before[1] | cluster
@@ -269,7 +342,7 @@ def test_webhooks_need_four_names_more(installed, kubectl):
 
 def test_an_operator_of_one_namespace_may_do_nothing_in_another(installed, own, kubectl):
     for name in ('team-a', 'team-b'):
-        own.namespace(name)
+        make_namespace(kubectl, name)
     kubectl('apply', '--server-side', '--force-conflicts', '-f', '-', text=as_list(printed('namespaced', '--namespace', 'team-a')))
     who = 'system:serviceaccount:team-a:muster-operator'
     assert rights(kubectl, who, 'team-a') == EVERYWHERE
@@ -296,3 +369,4 @@ def test_rights_of_who_submits_elastic_jobs(own, kubectl):
     assert rights(kubectl, 'system:serviceaccount:elastic:default', 'elastic') == {
         'pytorchjobs.kubeflow.org': 'create delete get list patch watch', 'pytorchjobs.kubeflow.org/scale': 'get patch update', 'secrets': 'create delete',
         'pods': read, 'pods/log': read, 'events': read}
+    assert rights(kubectl, 'system:serviceaccount:elastic:elasticdl-coordinator', 'elastic') == {'leases.coordination.k8s.io': 'create get update'}

@@ -1,97 +1,28 @@
-"""Pods that run, on a real node (node.py): the operator from its image, under its own service account, and the tutorials' MNIST job."""
+"""Pods that run, on a real node (node.py): the operator from its image, under its own service account; the tutorials' jobs with volumes, secrets,
+claims and names."""
+import base64
 import json
-import subprocess
 
 import pytest
 
-import images
-import node as nodes
-from program import BUILD, SOURCE, turns, wait_for
-from test_deploy import Kubectl, as_list, printed
+import node
+from node_fixtures import cluster, kubectl  # noqa: F401 (fixtures)
+from node_jobs import create, get_job, get_pod, install_operator, rank, wait_end
+from program import wait_for
+from volumes import Volumes
 
-pytestmark = [pytest.mark.heavy, pytest.mark.skipif(nodes.missing() is not None, reason=str(nodes.missing()))]
-# A pod sees this machine's programs (python3 with torch): no registry has to be there, and no image of gigabytes.
-MACHINE = ('/usr', '/etc/alternatives', '/etc/ld.so.cache')
-
-
-@pytest.fixture(scope='module')
-def cluster(tmp_path_factory):
-    made = nodes.NodeCluster()
-    folder = tmp_path_factory.mktemp('images')
-    try:
-        made.start()
-        made.import_image(images.pause(folder))
-        made.import_image(operator_image(folder))
-        made.import_image(worker_image(folder))
-        yield made
-    finally:
-        made.close()
-
-
-def operator_image(folder):
-    root = folder / 'operator'
-    subprocess.run([SOURCE / 'deploy/images/root', BUILD / 'bin/muster-operator', root], check=True, stdout=subprocess.DEVNULL)
-    return images.image(root, 'docker.io/library/muster-operator:0.1.0', folder / 'operator.tar', Entrypoint=['/muster-operator'], User='65532:65532')
-
-
-def worker_image(folder):
-    """Names that point into what is mounted from this machine."""
-    root = folder / 'worker'
-    for name in ('usr', 'etc', 'tmp', 'proc', 'sys', 'dev'):
-        (root / name).mkdir(parents=True)
-    for name in ('bin', 'sbin', 'lib', 'lib64'):
-        (root / name).symlink_to(f'usr/{name}')
-    (root / 'etc/passwd').write_text('root:x:0:0::/tmp:/bin/sh\n')
-    return images.image(root, 'test.local/worker:1', folder / 'worker.tar')
-
-
-@pytest.fixture(scope='module')
-def kubectl(cluster):
-    return Kubectl(cluster.kubeconfig)
+pytestmark = [pytest.mark.heavy, pytest.mark.skipif(node.missing() is not None, reason=str(node.missing()))]
+MNIST = ('python3', '/opt/examples/mnist/mnist.py', '--images', '1280', '--test-images', '500', '--epochs', '1')
 
 
 @pytest.fixture(scope='module')
 def operator(cluster, kubectl):
-    kubectl('apply', '--server-side', '-f', '-', text=as_list(printed('cluster')))
-
-    def available():
-        cluster.check_alive()
-        status = cluster.request('GET', '/apis/apps/v1/namespaces/muster-system/deployments/muster-operator').get('status', {})
-        return status.get('availableReplicas') == 1
-
-    for _ in turns():
-        if available():
-            return
-    pytest.fail('the operator is not available: ' + kubectl('describe', 'pods', '-n', 'muster-system')
-                + kubectl.attempt('logs', '-n', 'muster-system', 'deployment/muster-operator').stdout)
+    install_operator(cluster, kubectl)
 
 
-def rank(replicas, *words):
-    volumes = [{'name': f'machine-{i}', 'hostPath': {'path': path}} for i, path in enumerate(MACHINE)]
-    mounts = [{'name': f'machine-{i}', 'mountPath': path, 'readOnly': True} for i, path in enumerate(MACHINE)]
-    volumes.append({'name': 'examples', 'hostPath': {'path': str(SOURCE / 'examples')}})
-    mounts.append({'name': 'examples', 'mountPath': '/opt/examples', 'readOnly': True})
-    container = {'name': 'pytorch', 'image': 'test.local/worker:1', 'imagePullPolicy': 'Never', 'command': list(words), 'volumeMounts': mounts,
-                 'resources': {'requests': {'cpu': '250m'}},  # without any, a pod gets what nobody else on this machine wants
-                 'env': [{'name': 'HOME', 'value': '/tmp'}, {'name': 'OMP_NUM_THREADS', 'value': '1'}]}
-    return {'replicas': replicas, 'restartPolicy': 'Never', 'template': {'spec': {'containers': [container], 'volumes': volumes}}}
-
-
-def create(kubectl, name, **replicas):
-    kubectl('create', '-f', '-', text=json.dumps({'apiVersion': 'kubeflow.org/v1', 'kind': 'PyTorchJob', 'metadata': {'name': name},
-                                                  'spec': {'pytorchReplicaSpecs': replicas}}))
-
-
-def wait_end(cluster, kubectl, name):
-    def ended():
-        cluster.check_alive()
-        job = cluster.request('GET', f'/apis/kubeflow.org/v1/namespaces/default/pytorchjobs/{name}')
-        return next((c['type'] for c in job.get('status', {}).get('conditions', []) if c['type'] in ('Succeeded', 'Failed')), None)
-
-    for _ in turns():
-        if ended():
-            return ended()
-    return pytest.fail(kubectl('describe', 'pods') + ''.join(kubectl.attempt('logs', f'{name}-{which}').stdout for which in ('master-0', 'worker-0')))
+@pytest.fixture()
+def volumes(cluster, tmp_path):
+    return Volumes(cluster, tmp_path)
 
 
 def test_the_operator_runs_from_its_image_with_its_own_rights(cluster, kubectl, operator):
@@ -101,15 +32,90 @@ def test_the_operator_runs_from_its_image_with_its_own_rights(cluster, kubectl, 
     assert 'forbidden' not in kubectl('logs', '-n', 'muster-system', 'deployment/muster-operator')
 
 
-def test_mnist_trains_in_four_pods(cluster, kubectl, operator):
-    """Master 1 and Worker 3 find each other by the names of their Services, and average by Gloo."""
-    words = ('python3', '/opt/examples/mnist/mnist.py', '--backend', 'gloo', '--images', '1280', '--test-images', '500', '--epochs', '1')
-    create(kubectl, 'mnist', Master=rank(1, *words), Worker=rank(3, *words))
-    assert wait_end(cluster, kubectl, 'mnist') == 'Succeeded', kubectl('logs', 'mnist-master-0')
-    assert 'accuracy' in kubectl('logs', 'mnist-master-0')
+@pytest.mark.sample
+@pytest.mark.parametrize('backend', ['gloo', 'muster'])
+def test_mnist_trains_in_four_pods(cluster, kubectl, operator, volumes, backend):
+    """Master 1 and Worker 3 find each other by the names of their Services, and average; the Master leaves the model in a claim."""
+    name = f'mnist-{backend}'
+    volumes.make(f'{name}-model')
+    volumes.claim(f'{name}-model')
+    words = (*MNIST, '--backend', backend)
+    claim = {'/mnt/model': ('model', {'persistentVolumeClaim': {'claimName': f'{name}-model'}})}
+    create(kubectl, name, Master=rank(1, *words, '--save-model', '--dir', '/mnt/model', volumes=claim), Worker=rank(3, *words))
+    assert wait_end(cluster, kubectl, name) == 'Succeeded', kubectl('logs', f'{name}-master-0')
+    assert 'accuracy' in kubectl('logs', f'{name}-master-0')
+    assert (volumes.folder(f'{name}-model') / 'mnist_cnn.pt').stat().st_size > 10000
     for worker in range(3):
-        wait_for(lambda name=f'mnist-worker-{worker}': cluster.request('GET', f'/api/v1/namespaces/default/pods/{name}')['status']['phase'] == 'Succeeded',
-                 f'worker {worker} has ended')
+        wait_for(lambda pod=f'{name}-worker-{worker}': get_pod(cluster, pod)['status']['phase'] == 'Succeeded', f'worker {worker} has ended')
+
+
+@pytest.mark.sample
+def test_secrets_and_config_maps_are_there(cluster, kubectl, operator):
+    """As variables and as files, a scratch folder, and memory for workers of a data loader. The operator's log has no secret."""
+    kubectl('create', 'secret', 'generic', 'minio', '--from-literal=key=s3cret', '--from-literal=user=me')
+    kubectl('create', 'configmap', 'settings', '--from-literal=train.ini=lr=0.1')
+    volumes = {'/vault': ('vault', {'secret': {'secretName': 'minio'}}), '/settings': ('settings', {'configMap': {'name': 'settings'}}),
+               '/scratch': ('scratch', {'emptyDir': {}}), '/dev/shm': ('memory', {'emptyDir': {'medium': 'Memory'}})}
+    env = {'KEY': {'valueFrom': {'secretKeyRef': {'name': 'minio', 'key': 'key'}}}}
+    script = 'echo $KEY; cat /vault/user; echo; cat /settings/train.ini; echo; echo x > /scratch/a && cat /scratch/a; stat -f -c %T /dev/shm'
+    create(kubectl, 'given', Master=rank(1, 'sh', '-c', script, volumes=volumes, env=env))
+    assert wait_end(cluster, kubectl, 'given') == 'Succeeded'
+    assert kubectl('logs', 'given-master-0').split() == ['s3cret', 'me', 'lr=0.1', 'x', 'tmpfs']
+    said = kubectl('logs', '-n', 'muster-system', 'deployment/muster-operator') + json.dumps(get_job(cluster, 'given'))
+    assert 's3cret' not in said and base64.b64encode(b's3cret').decode() not in said
+
+
+@pytest.mark.sample
+def test_each_index_has_a_claim_of_its_own(cluster, kubectl, operator, volumes):
+    """volumeClaimTemplates: what a rank wrote is there for the same index of the next job of that name, and for no other."""
+    for at in range(3):
+        volumes.make(f'disk-{at}', kind='disks')
+    template = {'metadata': {'name': 'data'}, 'spec': volumes.wants('disks')}
+    script = 'cat /data/mark 2>/dev/null; echo $HOSTNAME >> /data/mark'
+    for turn in range(2):
+        create(kubectl, 'claims', Worker=rank(3, 'sh', '-c', script, claims=[template], volumes={'/data': ('data', None)}))
+        assert wait_end(cluster, kubectl, 'claims') == 'Succeeded'
+        for at in range(3):
+            wait_for(lambda pod=f'claims-worker-{at}': get_pod(cluster, pod)['status']['phase'] == 'Succeeded', f'worker {at} has ended')
+        logs = [kubectl('logs', f'claims-worker-{at}') for at in range(3)]
+        assert logs == ['' if turn == 0 else f'claims-worker-{at}\n' for at in range(3)]
+        kubectl('delete', 'pytorchjob', 'claims')
+        wait_for(lambda: kubectl('get', 'pods', '-l', 'training.kubeflow.org/job-name=claims', '-o', 'name') == '', 'its pods are gone')
+    found = [c for c in json.loads(kubectl('get', 'pvc', '-o', 'json'))['items'] if c['metadata']['name'].startswith('data-claims-')]
+    assert {c['metadata']['name']: c['status']['phase'] for c in found} == {f'data-claims-worker-{at}': 'Bound' for at in range(3)}
+    assert len({c['spec']['volumeName'] for c in found}) == 3
+
+
+def test_names_of_the_ddp_tutorial(cluster, kubectl, operator):
+    """NAME-master-0 and NAME-worker-N are names of the pods themselves: each rank finds each other one, and its own."""
+    ranks = ['ddp-master-0', *(f'ddp-worker-{at}' for at in range(3))]
+    script = f"""
+import os, socket, time
+def look(name):
+    while True:
+        try:
+            return socket.gethostbyname(name)
+        except socket.gaierror:
+            time.sleep(0.1)
+for name in {ranks}:
+    print(name, look(name), flush=True)
+print('own', os.environ['OWN'], socket.gethostname(), os.environ['MASTER_ADDR'], os.environ['MASTER_PORT'])
+# The others may ask until all have been told.
+open('/shared/' + socket.gethostname(), 'w').close()
+while len(os.listdir('/shared')) < {len(ranks)}:
+    time.sleep(0.1)
+"""
+    env = {'OWN': {'valueFrom': {'fieldRef': {'fieldPath': 'status.podIP'}}}}
+    shared = {'/shared': ('shared', {'hostPath': {'path': '/run/shared-ddp', 'type': 'DirectoryOrCreate'}})}
+    made = {'env': env, 'volumes': shared}
+    create(kubectl, 'ddp', Master=rank(1, 'python3', '-c', script, **made), Worker=rank(3, 'python3', '-c', script, **made))
+    assert wait_end(cluster, kubectl, 'ddp') == 'Succeeded'
+    told = {name: [line.split() for line in kubectl('logs', name).splitlines()] for name in ranks}
+    own = {name: lines[-1][1] for name, lines in told.items()}
+    assert len(set(own.values())) == 4
+    for name, lines in told.items():
+        assert dict(line for line in lines[:-1]) == own, name
+        assert lines[-1][2:] == [name, 'ddp-master-0', '23456'], name
 
 
 def test_a_roles_rights_are_aggregated(cluster, kubectl, operator):

@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from jobs import MERGE, Jobs, Operator
+from jobs import MERGE
 from program import SOURCE, wait_for
 from test_deploy import Kubectl
 
@@ -15,21 +15,9 @@ OUT_OF_SERVICE = {'key': 'node.kubernetes.io/out-of-service', 'value': 'nodeshut
 
 
 @pytest.fixture()
-def jobs(cluster, served, namespace):
-    return Jobs(cluster, namespace)
-
-
-@pytest.fixture()
-def start(cluster, jobs):
+def start(cluster, jobs, operators):
     """Starts an operator for the namespace."""
-    made = []
-
-    def make(*options):
-        made.append(Operator(cluster.kubeconfig, '--namespace', jobs.namespace, *options).start())
-        return made[-1].wait_ready()
-    yield make
-    for running in made:
-        running.close()
+    return lambda *options: operators(cluster.kubeconfig, '--namespace', jobs.namespace, *options).start().wait_ready()
 
 
 @pytest.fixture()

@@ -9,34 +9,9 @@ import time
 import pytest
 
 from cluster import Cluster
-from jobs import LABEL, Jobs, Operator, deployed, install, job
+from jobs import LABEL, Jobs, deployed, install, job
 from program import BUILD, SOURCE, turns, wait_for
 from proxy import Hold, Proxy, Refuse
-
-
-@pytest.fixture()
-def jobs(cluster, served, namespace):
-    return Jobs(cluster, namespace)
-
-
-@pytest.fixture()
-def operators():
-    """Makes operators, and ends them after the test."""
-    made = []
-
-    def make(*words, **more):
-        made.append(Operator(*words, **more))
-        return made[-1]
-    yield make
-    for operator in made:
-        operator.close()
-
-
-@pytest.fixture()
-def operator(cluster, jobs, operators):
-    running = operators(cluster.kubeconfig, '--namespace', jobs.namespace).start()
-    yield running.wait_ready()
-    assert running.process.poll() is not None or running.end() == 0
 
 
 def env_of(pod):
@@ -87,6 +62,22 @@ def test_it_runs_and_succeeds(jobs, operator):
     assert counted[f'workqueue_adds_total{queue}'] > 0
     host = jobs.cluster.url.partition('://')[2]
     assert counted[f'rest_client_requests_total{{code="201",host="{host}",method="POST"}}'] >= 4
+
+
+def test_a_coordinator_is_started_again_in_its_pod_when_it_was_killed_only(jobs, operator):
+    """The API server says by its version that containers may have rules of their own; it takes the pod, and keeps them."""
+    made = job('a', policy='OnFailure')
+    made['metadata']['annotations'] = {'muster.dev/coordinator': 'Master'}
+    jobs.cluster.request('POST', jobs.at('jobs'), made)
+    jobs.wait_pods('a', 2)
+    pods = {name: jobs.get(name, 'pods')['spec'] for name in ('a-master-0', 'a-worker-0')}
+    assert [spec['restartPolicy'] for spec in pods.values()] == ['OnFailure', 'OnFailure']
+    container = pods['a-master-0']['containers'][0]
+    assert container['restartPolicy'] == 'Never'
+    assert container['restartPolicyRules'] == [{'action': 'Restart', 'exitCodes': {'operator': 'NotIn', 'values': list(range(128))}}]
+    assert 'restartPolicyRules' not in pods['a-worker-0']['containers'][0]
+    jobs.set_phase('a-master-0', 'Failed', 65)
+    assert 'its coordinator failed' in jobs.wait_condition('a', 'Failed')['message']
 
 
 def test_a_job_that_cannot_run_is_stalled_once(jobs, operator):
@@ -279,7 +270,7 @@ def made_once(cluster, jobs, version):
 
 def test_readiness_health_and_the_end(cluster, jobs, operators, proxy):
     """Not ready while the API server says nothing; alive all the while. SIGTERM and SIGINT end it with 0."""
-    hold = proxy.add(Hold('GET', '/pytorchjobs'))
+    hold = proxy.add(Hold('GET', r'/pytorchjobs(\?|$)'))  # the list, not the definition
     through = cluster.write_kubeconfig('operator-held', proxy.url, user={})
     running = operators(through).start()
     assert wait_for(hold.held.is_set, 'it asks')

@@ -1,19 +1,16 @@
 """docs/takeover.md, typed as it stands: jobs that Kubeflow's training-operator runs are taken over while they run, on a real API server."""
 import json
-import os
-import re
-import subprocess
 
 import pytest
 
 import upstream
 from cluster import Cluster
 from jobs import Jobs, Operator, job
-from program import BUILD, LIMIT_S, SOURCE, wait_for
-from test_deploy import Kubectl
+from kubectl import Kubectl
+from pages import read_commands, type_line
+from program import wait_for
 
-PAGE = (SOURCE / 'docs/takeover.md').read_text()
-COMMANDS = [line for block in re.findall(r'```sh\n(.*?)```', PAGE, re.S) for line in block.splitlines()]
+COMMANDS = read_commands('takeover.md')
 
 
 @pytest.fixture()
@@ -30,16 +27,6 @@ def kubeflow():
         yield running, kubectl
     finally:
         running.close()
-
-
-def type_line(cluster, command):
-    path = f'{cluster.folder}:{BUILD}/bin:{os.environ["PATH"]}'
-    link = cluster.folder / 'kubectl'
-    if not link.exists():
-        link.symlink_to(Kubectl(cluster.kubeconfig).words[0])
-    done = subprocess.run(['bash', '-c', command], capture_output=True, text=True, timeout=LIMIT_S, check=False,
-                          env={**os.environ, 'PATH': path, 'KUBECONFIG': str(cluster.kubeconfig)})
-    assert done.returncode == 0, f'{command}: {done.stderr}'
 
 
 def make_jobs(jobs):

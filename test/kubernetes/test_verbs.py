@@ -1,15 +1,17 @@
 """muster's verbs with --kubeconfig and --context, each test against both clusters: a real API server, which nobody watches for jobs, and the
 embedded one over TLS, as another machine would see it. The client has a home of its own, where no controller is started.
 """
+import base64
 import itertools
 import json
 import signal
+import subprocess
 
 import pytest
 
 from cluster import Cluster
 from jobs import install
-from program import LIMIT_S, Muster, listens, wait_for
+from program import BUILD, LIMIT_S, Muster, listens, wait_for
 
 counter = itertools.count(1)
 BOTH = ['embedded', 'real']
@@ -224,9 +226,10 @@ def test_several_objects_are_made_whole_or_not_at_all(client):
     (['run', '-n', '2', '--', 'true'], 'need an image'),
     (['run', '-n', 'gpu', '--image', 'i', '--', 'true'], 'counts what this machine has'),
     (['run', '-f', 'j', '--results', 'r'], '--results is for jobs of this machine'),
+    (['train', '--job_name=t', '--', 'true'], 'need an image'),
+    (['train', '--job_name=t', '--worker_image=i', '--results', 'r', '--', 'true'], '--results is for jobs of this machine'),
     (['logs', 'a', '--run', '2'], 'a cluster keeps no earlier runs'),
     (['stacks', 'a'], 'works on this machine only'),
-    (['cp', 'a:/x', '.'], 'works on this machine only'),
     (['get', 'pods', '--context', 'nowhere'], 'no context "nowhere"'),
 ])
 def test_what_a_cluster_has_not_is_said(client, words, said):
@@ -382,3 +385,65 @@ def test_run_says_that_no_operator_looks_at_the_job(client):
     assert process.stderr.readline().startswith('muster: warning: for 10 s no operator has looked at job alone')
     client.side.end(client.namespace, 'alone', 'Succeeded')
     assert process.communicate(timeout=LIMIT_S) and process.returncode == 0
+
+
+TRAIN = ('--job_name=t', '--num_workers=2', '--worker_image=team/mnist:1', '--worker_resource_request=cpu=0.1,memory=64Mi')
+
+
+def owner_of_token(client):
+    """The uid of the one owner, a job, that the Secret of job t goes with."""
+    owner, = client.get('secret', 't-token')['metadata']['ownerReferences']
+    assert (owner['kind'], owner['name']) == ('PyTorchJob', 't')
+    return owner['uid']
+
+
+@embedded
+def test_train_on_a_cluster_is_followed_to_its_end(client):
+    """The coordinator and its workers are pods there, the token is their Secret's: nothing of this shell but what is named."""
+    worker = BUILD / 'tests' / 'elastic_worker'
+    words = [*TRAIN, f'--job_command=echo "N=$N TOKEN=$MUSTER_COORDINATOR_TOKEN"; exec {worker} 97 2 4 2 0', '-e', 'N=7', '-e', f'PATH={BUILD}/bin:/usr/bin:/bin']
+    done = client.run('train', *words)
+    token = base64.b64decode(client.get('secret', 't-token')['data']['token']).decode()
+    assert f'[rank 0] N=7 TOKEN={token}' in done.stdout and 'succeeded' in done.stderr
+    assert 'done: 194 records' in done.stdout
+    assert token not in json.dumps(client.get('job', 't'))
+    assert owner_of_token(client) == client.get('job', 't')['metadata']['uid']
+    assert client.get('job', 't')['metadata']['namespace'] == client.namespace
+    done = client.run('train', *TRAIN, '--job_command=exit 3', '-e', f'PATH={BUILD}/bin:/usr/bin:/bin', code=3)
+    assert 'failed' in done.stderr
+    assert base64.b64decode(client.get('secret', 't-token')['data']['token']).decode() != token
+    assert owner_of_token(client) == client.get('job', 't')['metadata']['uid']
+
+
+@real
+@pytest.mark.parametrize('state', ['Succeeded', 'Failed'])
+def test_train_follows_what_the_operator_says(client, state):
+    process = client.muster.start('train', *TRAIN, '--kubeconfig', client.config, '--', 'python3', 'train.py')
+    wait_for(lambda: client.get('jobs')['items'], 'the job is there')
+    made = client.get('job', 't')
+    master = made['spec']['pytorchReplicaSpecs']['Master']['template']['spec']['containers'][0]
+    assert master['command'][:5] == ['muster', 'keep', '--', 'muster', 'coordinator'] and made['metadata']['namespace'] == client.namespace
+    token = next(entry for entry in master['env'] if entry['name'] == 'MUSTER_COORDINATOR_TOKEN')
+    assert token['valueFrom']['secretKeyRef']['name'] == client.get('secret', 't-token')['metadata']['name']
+    client.side.end(client.namespace, 't', state)
+    out, err = process.communicate(timeout=LIMIT_S)
+    assert (process.returncode == 0) == (state == 'Succeeded') and state.lower() in err, (out, err)
+
+
+@real
+def test_elasticdl_submits_to_a_cluster_and_returns(client):
+    """A job that runs keeps its token: one of the same name is refused before anything is made."""
+    def elasticdl(code):
+        done = subprocess.run([BUILD / 'bin/elasticdl', 'train', *TRAIN, '--job_command=python3 train.py', '--kubeconfig', client.config], env=client.muster.env,
+                              cwd=client.muster.work, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        assert done.returncode == code, done
+        return done.stderr
+    assert 'job t is submitted: pods elasticdl-t-master and t-edljob-worker-0 to 1; ' in elasticdl(0)
+    token, first = client.get('secret', 't-token')['data']['token'], client.get('job', 't')['metadata']['uid']
+    assert owner_of_token(client) == first
+    elasticdl(73)
+    assert client.get('secret', 't-token')['data']['token'] == token
+    client.side.end(client.namespace, 't', 'Succeeded')
+    elasticdl(0)
+    assert client.get('secret', 't-token')['data']['token'] != token
+    assert owner_of_token(client) == client.get('job', 't')['metadata']['uid'] != first

@@ -14,7 +14,7 @@ from cluster import Cluster
 from hostile import HOSTILE, TAKEN, rank, replicas
 from jobs import Jobs, Operator, deployed, job, wait_served
 from kubectl import Kubectl
-from program import turns, wait_for
+from program import SOURCE, turns, wait_for
 
 SYSTEM = 'muster-system'
 HOOKS = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations'
@@ -244,6 +244,24 @@ def test_the_list_is_read_again(hooks, listed):
     wait_for(lambda: refusal(listed, pod('new.example/a'), 'pods', part='?dryRun=All'), 'the list as it was')
 
 
+def test_an_operator_can_start_where_none_answers(hooks):
+    """With the label on every namespace, as `kubectl label namespaces --all` puts it there."""
+    hooks.kubectl('label', 'namespace', SYSTEM, 'muster.dev/images=listed')
+    ports, hooks.balancer.ports[:] = list(hooks.balancer.ports), []
+    try:
+        made = json.loads(hooks.kubectl('create', '-n', SYSTEM, '--dry-run=server', '-o', 'json', '-f', '-', text=json.dumps(operators_pod())))
+        assert made['spec']['serviceAccountName'] == 'muster-operator'
+    finally:
+        hooks.balancer.ports[:] = ports
+        hooks.kubectl('label', 'namespace', SYSTEM, 'muster.dev/images-')
+
+
+def operators_pod():
+    """As its Deployment makes it."""
+    spec = next(o for o in deployed() if o['kind'] == 'Deployment')['spec']['template']['spec']
+    return {'apiVersion': 'v1', 'kind': 'Pod', 'metadata': {'name': 'operator'}, 'spec': spec}
+
+
 # --- old versions ---
 
 def test_an_old_job_is_stored_as_v1_and_runs(hooks, jobs):
@@ -262,6 +280,27 @@ def test_an_old_job_is_stored_as_v1_and_runs(hooks, jobs):
         seen = json.loads(hooks.kubectl('get', f'pytorchjobs.{version}.kubeflow.org', name, '-n', jobs.namespace, '-o', 'json'))
         assert seen['apiVersion'] == f'kubeflow.org/{version}' and seen['spec']['cleanPodPolicy'] == 'All'
         jobs.wait_pods(name, 2)
+
+
+@pytest.mark.parametrize('version', ['v1beta1', 'v1beta2'])
+def test_the_files_of_the_ddp_tutorial_run(hooks, jobs, version):
+    """By `kubectl create -f`: four pods with what the file gives each of them, and the policies of its top level."""
+    text = (SOURCE / 'test/seeds/data' / f'ddp-{version}.yaml').read_text().replace('example/mnist-ddp:1.0', 'ok.example/team/mnist-ddp:1.0')
+    hooks.kubectl('create', '-n', jobs.namespace, '-f', '-', text=text)
+    name = 'mnist-ddp' if version == 'v1beta1' else 'mnist-ddp-gpu'
+    pods = jobs.wait_pods(name, 4)
+    assert sorted(pods) == [f'{name}-master-0', *(f'{name}-worker-{at}' for at in range(3))]
+    for pod in pods.values():
+        container = pod['spec']['containers'][0]
+        if version == 'v1beta1':
+            assert {'name': 'kubeflow-gcfs', 'mountPath': '/mnt/kubeflow-gcfs'} in container['volumeMounts']
+            assert {'name': 'kubeflow-gcfs', 'persistentVolumeClaim': {'claimName': 'kubeflow-gcfs'}} in pod['spec']['volumes']
+        else:
+            assert container['resources']['limits'] == {'nvidia.com/gpu': '1'}
+    policy = {'cleanPodPolicy': 'None'} if version == 'v1beta1' else {'cleanPodPolicy': 'None', 'ttlSecondsAfterFinished': 600,
+                                                                       'activeDeadlineSeconds': 300, 'backoffLimit': 2}
+    stored = jobs.get(name)['spec']
+    assert stored['runPolicy'].items() >= policy.items() and set(stored) == {'runPolicy', 'pytorchReplicaSpecs'}
 
 
 def test_what_only_v1_has_survives_a_change_in_an_old_version(hooks, jobs):

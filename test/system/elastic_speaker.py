@@ -12,7 +12,7 @@ import sys
 
 KINDS = ['', 'HELLO', 'JOIN', 'LEAVE', 'REPORT', 'COMMITS', 'ASK', 'PROGRESS', 'CHECKPOINT', 'WELCOME', 'REFUSED', 'OPEN', 'CLOSE',
          'ACK', 'GRANT', 'EXPELLED', 'DATASET']
-VERSION, FRAME_MAX = 5, 4 << 20
+VERSION, FRAME_MAX = 9, 4 << 20
 TOKEN = 'ab' * 32
 
 
@@ -152,7 +152,7 @@ class Worker:
         self.report(incarnation)
 
     def leave(self, finished):
-        self.send(frame('LEAVE', struct.pack('<?', finished)))
+        self.send(frame('LEAVE', struct.pack('<??', finished, False)))
 
     def take(self):
         """What has come, as (kind, fields); the connection is closed at its end."""

@@ -16,7 +16,7 @@ from conftest import LIMIT_S, Muster, job
 
 APPLETS = ('sh', 'cat', 'echo', 'sleep', 'setsid', 'id', 'nc', 'touch', 'true', 'hostname', 'grep', 'nslookup', 'wc', 'tty', 'kill', 'ln',
            'mkdir', 'stty', 'ps')
-USER = 'muster-podman-test'
+USER = f'muster-podman-{os.getpid()}'  # a run that was killed leaves its own behind
 BUSYBOX = pathlib.Path('/bin/busybox')
 SMALL_LIMITS = '--ulimit nofile=1024:1024 --ulimit nproc=1000:1000'  # where podman's own are over the machine's
 RUNC = '--runtime runc'  # Debian's crun cannot work where cgroups are of both versions at once

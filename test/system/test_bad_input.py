@@ -232,6 +232,16 @@ def test_an_unknown_command_is_one_line(muster):
     assert not muster.home.exists()
 
 
+def test_a_verb_that_only_kubectl_has_says_how_kubectl_comes_here(muster):
+    assert only_line(muster.run('patch', 'job', 'a', code=64)) == ("muster: unknown command 'patch', which kubectl has: muster kubeconfig "
+                                                                   '--write FILE, then kubectl --kubeconfig FILE patch …')
+
+
+def test_an_unknown_kind_says_which_there_are(muster):
+    assert only_line(muster.run('get', 'all', code=64)).startswith("muster: get: unknown kind 'all'; there are configmaps, events, ")
+    assert only_line(muster.run('get', 'podz', code=64)) == "muster: get: unknown kind 'podz'; did you mean 'pods'?"
+
+
 @pytest.mark.parametrize('words', [['daemon'], ['supervisor', '--dir', '{folder}']])
 def test_a_program_without_an_event_loop_says_so(muster, words):
     """Descriptors have run out, say: nothing is served, and no success told."""

@@ -113,6 +113,36 @@ def test_a_controller_that_is_dying_is_replaced(muster):
     assert process.returncode == 0, err
 
 
+def lengthen_the_log(muster):
+    """By more than the controller lets it have."""
+    muster.home.mkdir(exist_ok=True)
+    with open(muster.home / 'daemon.log', 'ab') as log:
+        log.truncate(9 << 20)
+
+
+def log_sizes(muster):
+    return [path.stat().st_size if path.exists() else None for path in (muster.home / 'daemon.log', muster.home / 'daemon.log.old')]
+
+
+def test_the_controller_s_log_does_not_grow_without_end(muster):
+    muster.run('up')
+    for _ in range(2):
+        lengthen_the_log(muster)
+        wait_for(lambda: (log_sizes(muster)[0] or 0) < 1 << 20, 'the log begins anew')
+        assert log_sizes(muster)[1] > 8 << 20
+    controller = muster.status()
+    os.kill(controller, signal.SIGTERM)
+    wait_for(lambda: 'signal 15' in muster.log(), 'what it says at last is in the new log')
+
+
+def test_a_controller_that_cannot_start_says_why_into_a_new_log_too(muster):
+    lengthen_the_log(muster)
+    (muster.home / 'store.db').write_text('no database, but so long that it might be one' * 100)
+    done = muster.run('up', code=None)
+    assert done.returncode and 'store.db' in done.stderr, done.stderr
+    assert 0 < log_sizes(muster)[0] < 4096 and log_sizes(muster)[1] > 8 << 20
+
+
 @pytest.fixture
 def small_disk(muster):
     """A MUSTER_HOME on a disk of its own, of 12 MiB."""

@@ -139,6 +139,20 @@ def test_results_that_do_not_fit_are_said(muster, tmp_path):
     assert not (muster.work / 'copy').exists()
 
 
+def test_a_run_whose_disk_is_full_says_so_while_it_waits(muster, tmp_path):
+    said = tmp_path / 'said'
+    with open(said, 'w', encoding='utf-8') as err:
+        process = muster.start('run', '-n', '1', '--', *shell(f'while [ ! -e {tmp_path}/go ]; do sleep 0.02; done'),
+                               preexec_fn=lambda: os.dup2(err.fileno(), 2))
+        wait_for(lambda: 'rank 0 started' in said.read_text(), 'it runs')
+        fill(muster)
+        wait_for(lambda: says_full(said.read_text()), 'the warning')
+        free(muster)
+        (tmp_path / 'go').touch()
+        assert process.wait(LIMIT_S) == 0
+    assert len([line for line in said.read_text().splitlines() if says_full(line)]) == 1
+
+
 def trains_over(muster, tmp_path, code, *options):
     """A run whose disk is full while its ranks print and save; what they do next goes elsewhere."""
     script = (f'touch {tmp_path}/begun.$RANK; while [ ! -e {tmp_path}/full ]; do sleep 0.02; done; head -c 300000 /dev/zero; echo; '

@@ -502,3 +502,15 @@ def test_top_adds_up_gpu_memory_where_nvidia_smi_tells(muster):
     ranks = json.loads(muster.run('top', 'a', '-o', 'json', env=with_gpus).stdout)['ranks']
     assert [r['gpuMemoryBytes'] for r in ranks] == [0, 512 << 20]
     assert 'GPU MEMORY' in muster.run('top', 'a', env=with_gpus).stdout
+
+
+def test_the_services_of_its_job_resolve_in_a_rank(muster):
+    lookups = '; '.join(f'getent hosts a-{pod}{end} | head -n 1 | cut -d" " -f1' for pod in ('master-0', 'worker-1')
+                        for end in ('', '.default', '.default.svc', '.default.svc.cluster.local'))
+    script = f'test "$(readlink /proc/self/ns/mnt)" = "$HOST_MOUNTS" && echo shared && exit; {lookups}; grep -q localhost /etc/hosts && echo kept'
+    made = job('a', shell(script), workers=2, worker_command=shell('true'), env={'HOST_MOUNTS': os.readlink('/proc/self/ns/mnt')})
+    muster.run('run', '-f', muster.write('job.yaml', made))
+    said = muster.run('logs', 'a-master-0').stdout
+    if said == 'shared\n':
+        pytest.skip('no mount namespace can be had here')
+    assert said == '127.0.0.1\n' * 8 + 'kept\n'

@@ -129,6 +129,75 @@ def test_deleting_a_running_job_ends_its_processes(cluster):
     wait_for(lambda: not cluster.pods_of('cut'), 'the end of the pods')
 
 
+def processes_with(word):
+    """Those with the word in their command line."""
+    found = []
+    for entry in pathlib.Path('/proc').iterdir():
+        try:
+            if entry.name.isdigit() and word.encode() in (entry / 'cmdline').read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            pass  # it ended meanwhile
+    return found
+
+
+def start_slow_to_end(cluster, name):
+    """A job whose two ranks end half a second after SIGTERM, with a word by which they are found."""
+    word = f'{name}-{os.getpid()}'
+    cluster.create(job(name, shell(f': {word}; trap "sleep 0.5; exit 0" TERM; while :; do sleep 0.1; done'), workers=1))
+    wait_for(lambda: len(processes_with(word)) >= 2 and cluster.phase(f'{name}-worker-0') == 'Running', 'the start')
+    return word
+
+
+def test_in_the_foreground_delete_returns_when_the_processes_are_gone(cluster):
+    word = start_slow_to_end(cluster, 'last')
+    watch = subprocess.Popen(['kubectl', 'get', 'pytorchjobs', 'last', '-w', '--output-watch-events', '-o', 'jsonpath={.type} {.object.metadata.finalizers}{"\\n"}'],
+                             env=cluster.env, stdout=subprocess.PIPE, text=True)
+    try:
+        assert watch.stdout.readline().startswith('ADDED')
+        assert 'deleted' in cluster.kubectl('delete', 'pytorchjob', 'last', '--cascade=foreground')
+        assert not processes_with(word) and not cluster.pods_of('last')
+        seen = [watch.stdout.readline().strip()]
+        while not seen[-1].startswith('DELETED'):
+            seen.append(watch.stdout.readline().strip())
+            assert seen[-1], 'the watch ended early'
+    finally:
+        watch.kill()
+        watch.wait()
+    assert 'MODIFIED ["foregroundDeletion"]' in seen
+
+
+def test_a_job_that_goes_in_the_foreground_is_seen_terminating(cluster):
+    word = start_slow_to_end(cluster, 'ending')
+    cluster.kubectl('delete', 'pytorchjob', 'ending', '--cascade=foreground', '--wait=false')
+    metadata = cluster.get('pytorchjob', 'ending')['metadata']
+    assert metadata['deletionTimestamp'] and metadata['finalizers'] == ['foregroundDeletion']
+    assert {line.split()[2] for line in cluster.kubectl('get', 'pods', '-l', 'job-name=ending', '--no-headers').splitlines()} == {'Terminating'}
+    cluster.kubectl('wait', '--for=delete', 'pytorchjob/ending', f'--timeout={LIMIT_S}s')
+    assert not processes_with(word)
+
+
+def test_orphans_keep_running(cluster):
+    word = start_slow_to_end(cluster, 'parent')
+    cluster.kubectl('delete', 'pytorchjob', 'parent', '--cascade=orphan')
+    assert cluster.try_kubectl('get', 'pytorchjob', 'parent').returncode == 1
+    assert 'ownerReferences' not in cluster.get('pod', 'parent-worker-0')['metadata']
+    assert len(processes_with(word)) >= 2
+    cluster.kubectl('delete', 'pods', '-l', 'job-name=parent')
+    assert not processes_with(word)
+
+
+def test_a_finalizer_of_somebody_holds_a_job(cluster):
+    held = job('held', SLEEP)
+    held['metadata']['finalizers'] = ['example.com/hold']
+    cluster.create(held)
+    cluster.kubectl('delete', 'pytorchjob', 'held', '--cascade=foreground', '--wait=false')
+    wait_for(lambda: not cluster.pods_of('held'), 'the end of the pods')
+    wait_for(lambda: cluster.get('pytorchjob', 'held')['metadata']['finalizers'] == ['example.com/hold'], 'the end of the wait')
+    cluster.kubectl('patch', 'pytorchjob', 'held', '--type=merge', '-p', '{"metadata":{"finalizers":null}}')
+    assert cluster.try_kubectl('get', 'pytorchjob', 'held').returncode == 1
+
+
 def test_scale_label_annotate_patch(cluster):
     cluster.create(job('change', SLEEP, workers=1))
     assert 'scaled' in cluster.kubectl('scale', 'pytorchjob/change', '--replicas=3')
@@ -210,6 +279,42 @@ def test_what_kubectl_makes_from_its_command_line(cluster):
     assert secret['data'] == {'word': 'aGVsbG8='} and secret['type'] == 'Opaque'
     cluster.kubectl('delete', 'namespace', 'team')
     assert cluster.try_kubectl('get', 'secret', 'made', '-n', 'team').returncode != 0
+
+
+def test_a_service_is_made_from_the_command_line(cluster):
+    """kubectl sends it in protobuf."""
+    cluster.kubectl('create', 'service', 'clusterip', 'made', '--tcp', '80:8080')
+    made = cluster.get('service', 'made')['spec']
+    assert made['clusterIP'] == 'None' and made['selector'] == {'app': 'made'}
+    assert made['ports'] == [{'name': '80-8080', 'port': 80, 'protocol': 'TCP', 'targetPort': 8080}]
+
+
+def told(cluster, words):
+    """How often events with these words were told."""
+    events = json.loads(cluster.kubectl('get', 'events', '-o', 'json'))['items']
+    return sum(event['count'] for event in events if words in event['message'])
+
+
+def test_a_cordoned_node_takes_no_pods(cluster):
+    """Nor does it after a restart of the controller, which lets those go on that ran already."""
+    node = cluster.kubectl('get', 'nodes', '-o', 'name').strip()
+    cluster.create(job('before', SLEEP))
+    wait_for(lambda: cluster.muster.condition('before') == 'Running', 'the rank runs')
+    cluster.kubectl('cordon', node)
+    cluster.create(job('after', shell('true')))
+    waits = 'is cordoned and takes no pods'
+    wait_for(lambda: waits in cluster.kubectl('get', 'events'), 'an event says what the pod waits for')
+    pid = cluster.controller_pid()
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not pathlib.Path('/proc', str(pid), 'exe').exists(), 'the end of the controller')
+    cluster.muster.run('up')
+    assert 'Ready,SchedulingDisabled' in cluster.kubectl('get', node)
+    wait_for(lambda: told(cluster, waits) == 2, 'the controller that came says it, too')
+    assert cluster.get('pod', 'after-master-0')['status'].get('phase', 'Pending') == 'Pending'
+    cluster.kubectl('uncordon', node)
+    wait_for(lambda: cluster.muster.condition('after') == 'Succeeded', 'the pod that waited runs')
+    assert cluster.muster.condition('before') == 'Running' and cluster.get('pod', 'before-master-0')['status']['containerStatuses'][0]['restartCount'] == 0
+    cluster.kubectl('delete', 'pytorchjob', 'before', 'after')
 
 
 def test_unknown_fields_are_refused_or_warned_about(cluster):
@@ -317,6 +422,22 @@ def test_what_may_i_do(cluster):
     assert '*.*' in cluster.kubectl('auth', 'can-i', '--list')
 
 
+def test_who_am_i(cluster):
+    """As the kubeconfig names the user; and the kind is one of those that discovery tells."""
+    said = json.loads(cluster.kubectl('auth', 'whoami', '-o', 'json'))['status']['userInfo']
+    assert said == {'username': 'muster', 'groups': ['system:masters', 'system:authenticated']}
+    assert 'selfsubjectreviews' in cluster.kubectl('api-resources', '--api-group=authentication.k8s.io')
+
+
+def test_the_node_says_what_it_is(cluster):
+    info = json.loads(cluster.kubectl('get', 'nodes', '-o', 'json'))['items'][0]['status']['nodeInfo']
+    assert info['architecture'] == {'x86_64': 'amd64', 'aarch64': 'arm64'}.get(os.uname().machine, os.uname().machine)
+    assert info['kernelVersion'] == os.uname().release and info['bootID'] == pathlib.Path('/proc/sys/kernel/random/boot_id').read_text().strip()
+    assert set(info) == {'architecture', 'bootID', 'containerRuntimeVersion', 'kernelVersion', 'kubeProxyVersion', 'kubeletVersion',
+                         'machineID', 'operatingSystem', 'osImage', 'systemUUID'}  # what the Python client insists on
+    assert json.loads(cluster.kubectl('get', '--raw', '/version'))['platform'] == f'linux/{info["architecture"]}'
+
+
 def test_the_custom_resource_is_listed(cluster):
     assert 'pytorchjobs.kubeflow.org' in cluster.kubectl('get', 'crd')
     assert cluster.get('crd', 'pytorchjobs.kubeflow.org')['spec']['names']['kind'] == 'PyTorchJob'
@@ -326,7 +447,7 @@ def test_the_custom_resource_is_listed(cluster):
 def test_what_is_muster_s_own_is_said(cluster):
     cluster.create(job('inside', SLEEP))
     wait_for(lambda: cluster.pods_of('inside') and cluster.phase('inside-master-0') == 'Running', 'the rank runs')
-    assert 'ports of this machine' in cluster.try_kubectl('port-forward', 'inside-master-0', '1:1').stderr
+    assert 'kubectl exec POD' in cluster.try_kubectl('debug', 'inside-master-0', '--image=none').stderr
     cluster.kubectl('delete', 'pytorchjob', 'inside')
 
 
@@ -343,6 +464,42 @@ def test_a_pod_is_evicted(cluster):
     cluster.kubectl('create', '--raw', '/api/v1/namespaces/default/pods/moved-master-0/eviction', '-f', '-', text=json.dumps(eviction))
     wait_for(lambda: cluster.pods_of('moved') and cluster.get('pod', 'moved-master-0')['metadata']['uid'] != uid, 'another pod is in its place')
     cluster.kubectl('delete', 'pytorchjob', 'moved')
+
+
+def test_events_are_read_in_both_shapes(cluster):
+    cluster.create(job('told', ['true']))
+    cluster.kubectl('wait', '--for=condition=Succeeded', 'pytorchjob/told', f'--timeout={LIMIT_S}s')
+    about = ('-o', 'json', '--field-selector', 'regarding.name=told,regarding.kind=PyTorchJob')
+    new = json.loads(cluster.kubectl('get', 'events.events.k8s.io', *about))['items']
+    old = json.loads(cluster.kubectl('get', 'events', '-o', 'json', '--field-selector', 'involvedObject.name=told,involvedObject.kind=PyTorchJob'))['items']
+    assert {each['apiVersion'] for each in new} == {'events.k8s.io/v1'} and {each['apiVersion'] for each in old} == {'v1'}
+    assert [(e['reason'], e['note'], e['deprecatedCount'], e['deprecatedFirstTimestamp'], e['regarding'], e['deprecatedSource']) for e in new] \
+        == [(e['reason'], e['message'], e['count'], e['firstTimestamp'], e['involvedObject'], e['source']) for e in old]
+    assert 'SuccessfulCreatePod' in {e['reason'] for e in new}
+    assert cluster.kubectl('get', 'events.events.k8s.io').split()[:5] == ['LAST', 'SEEN', 'TYPE', 'REASON', 'OBJECT']
+    assert 'SuccessfulCreatePod' in cluster.kubectl('events', '--for', 'pytorchjob/told')
+    cluster.kubectl('delete', 'pytorchjob', 'told')
+
+
+def test_an_event_of_the_new_group_is_made_watched_and_deleted(cluster):
+    event = {'apiVersion': 'events.k8s.io/v1', 'kind': 'Event', 'metadata': {'name': 'made'}, 'action': 'Look', 'reason': 'Looked',
+             'eventTime': '2026-01-01T00:00:00.000000Z', 'note': 'all is well', 'type': 'Normal', 'regarding': {'kind': 'Node', 'name': 'n'},
+             'reportingController': 'example.com/c', 'reportingInstance': 'c-1'}
+    watch = subprocess.Popen(['kubectl', 'get', 'events.events.k8s.io', '-w', '--output-watch-events', '-o', 'jsonpath={.type} {.object.note}{"\\n"}',
+                              '--field-selector', 'reportingController=example.com/c'], env=cluster.env, stdout=subprocess.PIPE, text=True)
+    try:
+        assert 'event.events.k8s.io/made created' in cluster.create(event)
+        assert watch.stdout.readline() == 'ADDED all is well\n'
+        cluster.kubectl('patch', 'event.events.k8s.io', 'made', '-p', '{"note":"still well"}')
+        assert watch.stdout.readline() == 'MODIFIED still well\n'
+        assert cluster.get('event', 'made')['message'] == 'still well'
+        cluster.kubectl('delete', 'event.events.k8s.io', 'made')
+        assert watch.stdout.readline() == 'DELETED still well\n'
+    finally:
+        watch.kill()
+        watch.wait()
+    refused = cluster.try_kubectl('create', '-f', '-', text=json.dumps(dict(event, deprecatedCount=1)))
+    assert 'deprecatedCount: ' in refused.stderr and 'needs to be unset' in refused.stderr
 
 
 def test_fields_are_explained(cluster):

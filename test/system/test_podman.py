@@ -12,9 +12,9 @@ import subprocess
 import pytest
 from conftest import wait_for
 from podman_engine import claim, container_job, containers_of, data, engine, muster, run  # noqa: F401 (fixtures, too)
+from registry import PASSWORD, USER, registry
 
 pytestmark = pytest.mark.heavy  # .ci/suite-podman; half a minute
-PASSWORD_FILE = 'muster:$2y$05$0vmRtzNRUDgZd9awODyb.OYNd8K33MMmKIXcij6woxsWv2ehyJno2\n'  # htpasswd -nbB muster letmein
 
 
 def test_env_volumes_and_exit_code(engine, muster):
@@ -81,26 +81,14 @@ def test_a_deleted_job_gets_its_grace(engine, muster):
 # ---- A registry that wants a password ----
 
 @pytest.fixture
-def registry(tmp_path):
-    """Debian's docker-registry on a port of its own; its address."""
-    if not shutil.which('docker-registry'):
-        pytest.skip('NOT TESTED: pull secrets need a registry: docker-registry; tools/deps podman')
-    (tmp_path / 'passwords').write_text(PASSWORD_FILE)
-    config = {'version': 0.1, 'storage': {'filesystem': {'rootdirectory': str(tmp_path / 'images')}},
-              'http': {'addr': '127.0.0.1:0'}, 'auth': {'htpasswd': {'realm': 'test', 'path': str(tmp_path / 'passwords')}}}
-    (tmp_path / 'config.yml').write_text(json.dumps(config))
-    log = tmp_path / 'log'
-    with open(log, 'w', encoding='utf-8') as out:
-        server = subprocess.Popen(['docker-registry', 'serve', tmp_path / 'config.yml'], stdout=out, stderr=out)
-    try:
-        yield wait_for(lambda: re.search(r'listening on (127\.0\.0\.1:\d+)', log.read_text()), 'the registry listens')[1]
-    finally:
-        server.kill()
-        server.wait()
+def address(tmp_path):
+    """Of a registry."""
+    with registry(tmp_path) as found:
+        yield found
 
 
 def secret(address, password):
-    login = base64.b64encode(f'muster:{password}'.encode()).decode()
+    login = base64.b64encode(f'{USER}:{password}'.encode()).decode()
     text = json.dumps({'auths': {address: {'auth': login}}})
     return {'apiVersion': 'v1', 'kind': 'Secret', 'metadata': {'name': 'login'}, 'type': 'kubernetes.io/dockerconfigjson',
             'data': {'.dockerconfigjson': base64.b64encode(text.encode()).decode()}}
@@ -113,15 +101,15 @@ def pulled_job(engine, image, policy):
     return made
 
 
-def test_pull_secrets_and_policy(engine, muster, registry):
-    image = f'{registry}/team/private:1'
-    engine.podman('push', '--tls-verify=false', '--creds=muster:letmein', engine.image, f'docker://{image}')
+def test_pull_secrets_and_policy(engine, muster, address):
+    image = f'{address}/team/private:1'
+    engine.podman('push', '--tls-verify=false', f'--creds={USER}:{PASSWORD}', engine.image, f'docker://{image}')
     muster.env['MUSTER_PODMAN_FLAGS'] += ' --tls-verify=false'
     try:
-        refused = run(muster, secret(registry, 'guessed'), pulled_job(engine, image, 'IfNotPresent'), code=125)
+        refused = run(muster, secret(address, 'guessed'), pulled_job(engine, image, 'IfNotPresent'), code=125)
         assert 'unauthorized' in refused.stdout + refused.stderr or 'authentication required' in refused.stdout + refused.stderr
         muster.run('delete', 'secret', 'login')
-        pulled = run(muster, secret(registry, 'letmein'), pulled_job(engine, image, 'IfNotPresent'))
+        pulled = run(muster, secret(address, PASSWORD), pulled_job(engine, image, 'IfNotPresent'))
         assert '[rank 0] came from afar' in pulled.stdout
         assert engine.podman('image', 'exists', image).returncode == 0
     finally:

@@ -51,9 +51,9 @@ def test_a_deleted_secret_is_nowhere(muster):
     muster.wait_condition('user', 'Succeeded')
     wait_for(lambda: all(path.startswith('store.db') for path in holders(muster.home, CANARY)), 'the file is gone with the pod')
     assert api.call('PUT', SECRETS + '/pass', secret(LATER))[0] == 200
-    assert holders(muster.home, CANARY) == []  # at once: what was written over
+    wait_for(lambda: holders(muster.home, CANARY) == [], 'what was written over is in no file')
     assert holders(muster.home, LATER)
     assert api.call('DELETE', SECRETS + '/pass')[0] == 200
-    assert holders(muster.home, LATER) == []
+    wait_for(lambda: holders(muster.home, LATER) == [], 'what was deleted is in no file')
     muster.run('delete', 'job', 'user')
     assert holders(muster.home, CANARY) == []

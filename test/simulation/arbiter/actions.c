@@ -121,8 +121,11 @@ static void add_process(struct list *list, size_t i)
     } else if (hears && p->link.seen && !p->link.up) {
         add(list, ACT_PART, i, 0);
     }
-    if (hears && !process_lives(p) && !p->buried && p->link.known && !job->config.remote) {
+    bool is_seen = !job->config.remote || !p->link.seen; /* its host refuses: reach.c */
+    if (hears && !process_lives(p) && !p->buried && p->link.known && is_seen) {
         add(list, ACT_BURY, i, 0);
+    } else if (hears && p->unexplained) {
+        add(list, ACT_EXPLAIN, i, 0);
     }
     add_process_faults(list, i);
 }

@@ -105,18 +105,32 @@ static uint32_t most_crashes(const struct job *job)
  * how they end. */
 static bool may_fail(const struct job *job)
 {
-    uint32_t deaths = job->config.remote ? job->faults : most_crashes(job);
-    return (job->config.poison != POISON_NONE && !job->config.set_aside) ||
-           deaths + job->hangs >= ARBITER_TRIES;
+    uint32_t most = most_crashes(job);
+    uint32_t crashes = job->leased_crashes > most ? job->leased_crashes : most;
+    uint32_t deaths = job->config.remote ? job->faults : crashes;
+    bool poison = job->config.poison != POISON_NONE || job->config.leased_poison != POISON_NONE;
+    return (poison && !job->config.set_aside) || deaths + job->hangs >= ARBITER_TRIES;
 }
 
-/* One that is named alone is the one, unless what a worker said of its passes was lost. */
+/* One that is named alone is the one, unless what a worker said of its passes was lost. What one
+ * has by leases is never lost. */
 static bool names_another(const struct job *job, const char *why)
 {
     static const char before[] = "one after the other, of record ";
     const char *named = strstr(why, before);
-    return named && job->config.poison != POISON_NONE && job->hangs + job->cuts == 0 &&
-           strtoll(named + strlen(before), NULL, 10) != job->config.poison;
+    bool leased = strstr(why, LEASED_NAME), lost = job->hangs + job->cuts > 0;
+    int16_t poison = leased ? job->config.leased_poison : job->config.poison;
+    return named && poison != POISON_NONE && (leased || !lost) &&
+           strtoll(named + strlen(before), NULL, 10) != poison;
+}
+
+/* Workers compute what is suspected in parts: as long as nothing of what they say is lost, one
+ * record is left at last. */
+static bool gives_up(const struct job *job, const char *why)
+{
+    bool known = job->config.poison != POISON_NONE && job->hangs + job->cuts == 0;
+    return known && !strstr(why, LEASED_NAME) &&
+           (job->config.set_aside || strstr(why, "of the same pass"));
 }
 
 static void fail(struct job *job, const struct arbiter_effect *effect)
@@ -131,29 +145,44 @@ static void fail(struct job *job, const struct arbiter_effect *effect)
     } else if (names_another(job, c->why)) {
         snprintf(job->detail, sizeof job->detail, "%s", c->why);
         job_break(job, "the record that workers die of is named");
+    } else if (gives_up(job, c->why)) {
+        snprintf(job->detail, sizeof job->detail, "%s", c->why);
+        job_break(job, "one record is found, and set aside where that is wished");
     }
 }
 
-static bool is_aside(const struct arbiter *arbiter, int64_t record)
+static void check_asides(struct job *job, bool leased, int16_t poison, bool lost)
 {
-    return asides_have(arbiter_asides(arbiter), 0, (uint64_t)record);
+    struct arbiter_aside each;
+    uint32_t count = 0;
+    bool found = false;
+    for (uint32_t i = 0; arbiter_aside(job->coordinator.arbiter, i, &each); i++) {
+        bool counts = each.leased == leased;
+        count += counts;
+        found = found || (counts && each.aside.record == (uint64_t)poison);
+    }
+    if (poison != POISON_NONE && !found) {
+        job_break(job, "a record that workers die of is not trained");
+    }
+    if (count > (poison != POISON_NONE) && !lost) {
+        job_break(job, "no other record is set aside");
+    }
 }
 
 static void end(struct job *job)
 {
     struct arbiter *arbiter = job->coordinator.arbiter;
     struct shard_progress data;
+    const char *names;
+    const double *sums;
     job->coordinator.over = true;
     /* Leases may be over before a member has said what it trains. */
     if (arbiter_dataset(arbiter, 0, &data) && arbiter_version(arbiter) != plan_steps(&job->plan)) {
         job_break(job, "the job is done when all records are in the log");
     }
-    if (job->config.poison != POISON_NONE && !is_aside(arbiter, job->config.poison)) {
-        job_break(job, "a record that workers die of is not trained");
-    }
-    if (arbiter_asides(arbiter)->count > (job->config.poison != POISON_NONE) &&
-        job->hangs + job->cuts == 0) {
-        job_break(job, "no other record is set aside");
+    check_asides(job, false, job->config.poison, job->hangs + job->cuts > 0);
+    if (arbiter_leased(arbiter, 0, &data, &names, &sums)) { /* it may have ended before */
+        check_asides(job, true, job->config.leased_poison, false);
     }
 }
 
@@ -173,7 +202,8 @@ static void carry_out(struct job *job, const struct arbiter_effect *effect)
     case ARBITER_HANGS: job->hangs++; break;
     case ARBITER_ASIDE:
     case ARBITER_OPENED:
-    case ARBITER_LOST: break;
+    case ARBITER_LOST:
+    case ARBITER_LEASER_LOST: break;
     }
 }
 
@@ -249,12 +279,21 @@ static void drain(struct job *job, struct process *p)
     }
 }
 
+/* How it ends will be told, as far as it was not. */
+static bool is_watched(const struct job *job, const struct process *p)
+{
+    return !job->config.remote && (!p->buried || p->unexplained);
+}
+
 void coordinator_part(struct job *job, struct process *p)
 {
     drain(job, p);
     p->link.seen = false;
-    coordinator_feed(
-        job, (struct arbiter_event){.kind = ARBITER_DISCONNECTED, .incarnation = p->incarnation});
+    coordinator_feed(job,
+                     (struct arbiter_event){.kind = ARBITER_DISCONNECTED,
+                                            .incarnation = p->incarnation,
+                                            .cause = is_watched(job, p) ? ARBITER_CAUSE_PENDING
+                                                                        : ARBITER_CAUSE_UNKNOWN});
 }
 
 void coordinator_bury(struct job *job, struct process *p)
@@ -263,10 +302,35 @@ void coordinator_bury(struct job *job, struct process *p)
         drain(job, p);
     }
     p->buried = true;
-    coordinator_feed(job,
-                     (struct arbiter_event){.kind = p->link.recalled ? ARBITER_GONE : ARBITER_DEAD,
-                                            .incarnation = p->incarnation,
-                                            .cause = p->cause});
+    bool gone = p->link.recalled || job->config.remote;
+    p->unexplained = !gone && job_draw(job, 2) == 0;
+    coordinator_feed(
+        job, (struct arbiter_event){.kind = gone ? ARBITER_GONE : ARBITER_DEAD,
+                                    .incarnation = p->incarnation,
+                                    .cause = p->unexplained ? ARBITER_CAUSE_PENDING : p->cause});
+}
+
+void coordinator_explain(struct job *job, struct process *p)
+{
+    p->unexplained = false;
+    coordinator_feed(job, (struct arbiter_event){.kind = ARBITER_CAUSE,
+                                                 .incarnation = p->incarnation,
+                                                 .cause = p->cause});
+}
+
+bool coordinator_has_told(const struct job *job, const struct process *p)
+{
+    const struct coordinator *c = &job->coordinator;
+    for (size_t i = 0; i < job->life_count; i++) {
+        const struct process *other = &job->lives[i];
+        bool counts = !other->leases && other->life == LIFE_DEAD;
+        if (counts && (!other->buried || other->unexplained || other->link.seen)) {
+            return false;
+        }
+    }
+    return c->arbiter && p->link.up && p->link.up_frames.count == 0 &&
+           p->link.down_frames.count == 0 && arbiter_is_open(c->arbiter) &&
+           arbiter_generation(c->arbiter) == p->trainer.core.generation;
 }
 
 /* ---- Terms ---- */
@@ -332,7 +396,7 @@ void coordinator_die(struct job *job, size_t kept)
     for (size_t i = 0; i < job->life_count; i++) {
         struct process *p = &job->lives[i];
         frames_drop(&p->link.up_frames);
-        p->link.seen = p->link.ending = false;
+        p->link.seen = p->link.ending = p->unexplained = false;
         while (p->link.up && p->life == LIFE_RUNNING && p->link.down_frames.count > 0 &&
                job_draw(job, 4) > 0) {
             process_hear(job, p);

@@ -137,6 +137,7 @@ static void happen(struct job *job, struct action action)
     case ACT_TELL: coordinator_hear(job, p); break;
     case ACT_PART: coordinator_part(job, p); break;
     case ACT_BURY: coordinator_bury(job, p); break;
+    case ACT_EXPLAIN: coordinator_explain(job, p); break;
     case ACT_COMPUTE:
     case ACT_ENTER:
     case ACT_REDUCE:
@@ -172,6 +173,13 @@ void job_act(struct job *job, struct action action)
     job->now_ms += job_draw(job, 3);
     job->waits = action.kind == ACT_TIME ? job->waits + 1 : 0;
     happen(job, action);
+    if (job->config.leased_poison != POISON_NONE && job->faults == 0 &&
+        job->leased_crashes > ARBITER_TRIES) {
+        job_break(job, "the third death names the record");
+    }
+    if (job->faults == 0 && job->informed_crashes > ARBITER_TRIES + 1) {
+        job_break(job, "one death is not told of, and the third one after it names the record");
+    }
     if (job->waits > WAITS_MAX) {
         job_break(job, "nobody waits for ever");
     }
@@ -220,6 +228,7 @@ const char *job_action_name(struct action action)
         [ACT_TELL] = "is heard",
         [ACT_PART] = "is seen to have hung up",
         [ACT_BURY] = "is seen to have ended",
+        [ACT_EXPLAIN] = "is seen to have died of something",
         [ACT_COMPUTE] = "computes",
         [ACT_ENTER] = "enters",
         [ACT_REDUCE] = "reduces",

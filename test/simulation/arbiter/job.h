@@ -30,6 +30,9 @@ enum {
     POISON_NONE = -1,
 };
 
+/* Of the data set by leases. */
+#define LEASED_NAME "evaluate"
+
 enum fault {
     FAULT_KILL = 1,   /* from outside */
     FAULT_CRASH = 2,  /* of a worker, by itself */
@@ -51,13 +54,14 @@ struct job_config {
     uint8_t leased_records, leased_epochs, shard;
     uint8_t faults; /* how many there may be */
     uint8_t checkpoints;
-    uint16_t kinds;  /* of enum fault */
-    int16_t poison;  /* a position of the first epoch that its worker dies of; POISON_NONE */
-    bool set_aside;  /* it is set aside, and the job goes on */
-    bool relaunch;   /* who died is started again */
-    bool remote;     /* workers on other hosts: nobody sees how they end */
-    bool forgets;    /* a coordinator that begins again has no list of its processes */
-    bool long_steps; /* passes are always told of */
+    uint16_t kinds;        /* of enum fault */
+    int16_t poison;        /* a position of the first epoch that its worker dies of; POISON_NONE */
+    int16_t leased_poison; /* a record that its worker by leases dies of; POISON_NONE */
+    bool set_aside;        /* it is set aside, and the job goes on */
+    bool relaunch;         /* who died is started again */
+    bool remote;           /* workers on other hosts: nobody sees how they end */
+    bool forgets;          /* a coordinator that begins again has no list of its processes */
+    bool long_steps;       /* passes are always told of */
 };
 
 enum life { LIFE_RUNNING, LIFE_STOPPED, LIFE_DEAD, LIFE_ENDED };
@@ -103,6 +107,7 @@ struct trainer {
     uint32_t done;
     struct shard_range at_hand; /* count 0: none */
     struct shard_range told;    /* what the coordinator was told last */
+    bool informed;              /* when it began, nothing was on its way that it had to know */
 };
 
 struct leaser {
@@ -114,7 +119,8 @@ struct leaser {
 struct process {
     enum life life;
     bool leases;
-    bool buried; /* its end was reported, or is nobody's business */
+    bool buried;      /* its end was reported, or is nobody's business */
+    bool unexplained; /* … and its cause was not */
     bool finished;
     enum arbiter_cause cause;
     uint8_t place; /* which of the config's workers it is */
@@ -160,6 +166,8 @@ struct job {
     uint32_t faults, checkpoints_written;
     bool damaged;                              /* some file */
     uint32_t crashes[RECORDS_MAX][EPOCHS_MAX]; /* with this position at hand */
+    uint32_t informed_crashes;                 /* members that crashed, and might have known */
+    uint32_t leased_crashes;                   /* workers by leases that crashed */
     uint32_t cuts;                             /* connections */
     uint32_t hangs;                            /* workers whose step function was given up */
     uint32_t waits;                            /* times in a row that only time has passed */
@@ -176,6 +184,7 @@ enum action_kind {
     ACT_TELL,    /* process: its next frame reaches the coordinator */
     ACT_PART,    /* process: the coordinator sees the end of the connection */
     ACT_BURY,    /* process: the coordinator sees its end */
+    ACT_EXPLAIN, /* process: … and why it has ended */
     ACT_COMPUTE, /* process: begins or ends a pass */
     ACT_ENTER,
     ACT_REDUCE,
@@ -284,7 +293,10 @@ void coordinator_feed(struct job *job, struct arbiter_event event);
 void coordinator_welcome(struct job *job, struct process *p);
 void coordinator_hear(struct job *job, struct process *p);
 void coordinator_part(struct job *job, struct process *p);
+void coordinator_explain(struct job *job, struct process *p);
 void coordinator_bury(struct job *job, struct process *p);
+/* It has seen how all members that are dead have ended, and this one has heard all it was told. */
+bool coordinator_has_told(const struct job *job, const struct process *p);
 void coordinator_sync(struct job *job);
 void coordinator_compact(struct job *job);
 void coordinator_die(struct job *job, size_t kept);

@@ -28,11 +28,12 @@ void leaser_enroll(struct job *job, struct process *p)
     }
     process_say(job, p,
                 &(struct wire_message){.kind = WIRE_ENROLL,
-                                       .enroll = {.dataset = {.name = text_of("evaluate"),
+                                       .enroll = {.dataset = {.name = text_of(LEASED_NAME),
                                                               .task = SHARD_EVALUATE,
                                                               .records = job->config.leased_records,
                                                               .epochs = job->config.leased_epochs,
-                                                              .batch = job->config.shard},
+                                                              .batch = job->config.shard,
+                                                              .set_aside = job->config.set_aside},
                                                   .sums = text_of("records,positions"),
                                                   .again = p->leaser.enrolled,
                                                   .held = {list, count}}});
@@ -97,16 +98,18 @@ static void enrolled(struct job *job, struct process *p)
 static double sum_of_positions(const struct job *job)
 {
     double records = job->config.leased_records;
-    return job->config.leased_epochs * records * (records - 1) / 2;
+    double without = job->config.leased_poison == POISON_NONE ? 0 : job->config.leased_poison;
+    return job->config.leased_epochs * (records * (records - 1) / 2 - without);
 }
 
 static void check_sums(struct job *job, const struct wire_leased *told)
 {
     double sums[2] = {0};
+    int records = job->config.leased_records - (job->config.leased_poison != POISON_NONE);
     if (told->sums.count == 2) {
         memcpy(sums, told->sums.list, sizeof sums);
     }
-    if (sums[0] != (double)job->config.leased_records * job->config.leased_epochs ||
+    if (sums[0] != (double)records * job->config.leased_epochs ||
         sums[1] != sum_of_positions(job)) {
         job_break(job, "each record by lease is in the sums once");
     }
@@ -187,11 +190,19 @@ static const struct fetched *oldest(const struct holdings *h)
     return NULL;
 }
 
+static bool is_poisonous(const struct job *job, struct shard_range range)
+{
+    int64_t poison = job->config.leased_poison;
+    return poison >= (int64_t)range.first && poison < (int64_t)shard_range_end(range);
+}
+
 static void work(struct job *job, struct process *p)
 {
     struct holdings *h = &p->leaser.holdings;
     const struct fetched *one = oldest(h);
-    if (one && (h->granted_records == 0 || job_draw(job, 2) == 0)) {
+    if (one && is_poisonous(job, one->range)) {
+        process_die(job, p, ARBITER_CAUSE_OWN);
+    } else if (one && (h->granted_records == 0 || job_draw(job, 2) == 0)) {
         report(job, p, one->number, one->range);
     } else {
         uint64_t number;

@@ -11,9 +11,10 @@ void pass_tell(struct job *job, struct process *p, struct shard_range range)
 {
     p->trainer.told = range;
     if (p->link.declared) {
-        process_say(
-            job, p,
-            &(struct wire_message){.kind = WIRE_PASS, .pass.at_hand = {&range, range.count > 0}});
+        process_say(job, p,
+                    &(struct wire_message){
+                        .kind = WIRE_PASS,
+                        .pass = {p->trainer.pass_generation, {&range, range.count > 0}}});
     }
 }
 
@@ -86,6 +87,7 @@ void pass_begin(struct job *job, struct process *p)
     }
     struct plan_step step = plan_step(&job->plan, t->pass_version);
     t->at_hand = part_of(t, plan_micro_batch(&job->plan, &step, t->micro_batch), t->done);
+    t->informed = coordinator_has_told(job, p);
     if (is_told(job, p, t->at_hand)) {
         pass_tell(job, p, t->at_hand);
     }
@@ -98,6 +100,7 @@ void pass_end(struct job *job, struct process *p)
     int64_t poison = job->config.poison;
     if (poison >= (int64_t)range.first && poison < (int64_t)shard_range_end(range) &&
         range.epoch == 0 && !t->poison_is_aside) {
+        job->informed_crashes += t->informed;
         process_die(job, p, ARBITER_CAUSE_OWN);
         return;
     }

@@ -95,6 +95,7 @@ void process_die(struct job *job, struct process *p, enum arbiter_cause cause)
     }
     frames_drop(&p->link.down_frames);
     if (p->leases) {
+        job->leased_crashes += cause == ARBITER_CAUSE_OWN;
         holdings_done(&p->leaser.holdings);
     }
     p->life = LIFE_DEAD;

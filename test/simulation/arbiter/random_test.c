@@ -13,7 +13,8 @@ enum { RUNS = 4000, STEPS_MAX = 6000 };
 
 static struct job_config draw_config(struct job *job)
 {
-    struct job_config config = {.kinds = FAULT_ALL, .poison = POISON_NONE};
+    struct job_config config = {
+        .kinds = FAULT_ALL, .poison = POISON_NONE, .leased_poison = POISON_NONE};
     config.trainers = (uint8_t)job_draw(job, 4);
     config.joiners = config.trainers > 0 ? (uint8_t)job_draw(job, 3) : 0;
     config.leasers = config.trainers == 0 ? (uint8_t)(1 + job_draw(job, 3))
@@ -33,6 +34,11 @@ static struct job_config draw_config(struct job *job)
     config.long_steps = job_draw(job, 2) == 1;
     if (config.trainers > 0 && job_draw(job, 6) == 0) {
         config.poison = (int16_t)job_draw(job, config.records);
+    }
+    if (config.leasers > 0 && job_draw(job, 4) == 0) {
+        config.leased_poison = (int16_t)job_draw(job, config.leased_records);
+    }
+    if (config.poison != POISON_NONE || config.leased_poison != POISON_NONE) {
         config.kinds = FAULT_ALL & ~FAULT_CRASH;
         config.set_aside = job_draw(job, 2) == 1;
         config.relaunch = true;

@@ -25,6 +25,7 @@ SCENE(calm, a_job_takes_no_more_requests_than_it_must)
 SCENE(slow_watches, what_is_not_shown_yet_is_not_made_again)
 SCENE(suspended, a_job_that_was_just_suspended_gets_no_pods)
 SCENE(lost_answers, an_answer_that_was_lost_makes_nothing_twice)
+SCENE(counted_once, what_was_not_answered_is_counted_once)
 SCENE(refused, what_was_refused_is_tried_again)
 SCENE(taken_name, a_name_that_is_taken_is_told_and_waited_for)
 SCENE(name_passed_on, only_the_pod_that_was_meant_is_deleted)
@@ -56,6 +57,7 @@ int main(void)
         cmocka_unit_test(what_is_not_shown_yet_is_not_made_again),
         cmocka_unit_test(a_job_that_was_just_suspended_gets_no_pods),
         cmocka_unit_test(an_answer_that_was_lost_makes_nothing_twice),
+        cmocka_unit_test(what_was_not_answered_is_counted_once),
         cmocka_unit_test(what_was_refused_is_tried_again),
         cmocka_unit_test(a_name_that_is_taken_is_told_and_waited_for),
         cmocka_unit_test(only_the_pod_that_was_meant_is_deleted),

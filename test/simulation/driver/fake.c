@@ -293,6 +293,16 @@ void fake_done(struct fake *f)
     json_decref(f->fates);
 }
 
+static void did(void *arg, const struct control_effect *effect, const json_t *before,
+                const json_t *after)
+{
+    struct fake *f = ((struct fake_driver *)arg)->fake;
+    f->counted.pods_created += control_is(effect, CONTROL_CREATE, CONTROL_POD);
+    f->counted.pods_deleted += control_is(effect, CONTROL_DELETE, CONTROL_POD);
+    f->counted.ends +=
+        effect->verb == CONTROL_UPDATE_STATUS && job_is_finished(after) && !job_is_finished(before);
+}
+
 void fake_start(struct fake *f, int n)
 {
     struct fake_driver *d = &f->drivers[n];
@@ -305,6 +315,8 @@ void fake_start(struct fake *f, int n)
         .resync_ms = f->resync_ms,
         .watch_nodes = true,
         .lost_after_ms = FAKE_LOST_MS,
+        .did = did,
+        .arg = d,
     };
     assert_int_equal(driver_new(&options, &d->driver, NULL), 0);
 }

@@ -59,6 +59,9 @@ struct fake {
     size_t creations;  /* of those */
     size_t events;     /* requests for events */
     size_t pods_made;
+    struct {
+        size_t pods_created, pods_deleted, ends;
+    } counted;        /* what drivers say that they did */
     int64_t failures; /* pods that have failed */
     enum fake_node node;
     int64_t silent_ms;     /* … or answers, since then */

@@ -111,6 +111,36 @@ const char *scene_lost_answers(void)
                                                            : NULL);
 }
 
+static const char *count_once(uint64_t seed, uint32_t unanswered)
+{
+    struct fake f;
+    fake_init(&f, seed);
+    f.faults.unanswered = unanswered;
+    f.faults.lag_ms = 2000;
+    fake_start(&f, 0);
+    fake_create_job(&f, chaos_make_job(1, 2, "OnFailure", "{'cleanPodPolicy': 'All'}"));
+    chaos_settle(&f, HORIZON_MS);
+    bool told = count_events(&f, "SuccessfulCreatePod") == f.pods_made &&
+                count_events(&f, "SuccessfulDeletePod") == f.pods_made &&
+                count_events(&f, "PyTorchJobSucceeded") == 1;
+    return close_scene(&f, !fake_job_is(&f, "Succeeded")           ? "does not succeed"
+                           : f.counted.pods_created != f.pods_made ? "miscounts creations"
+                           : f.counted.pods_deleted != f.pods_made ? "miscounts deletions"
+                           : f.counted.ends != 1                   ? "miscounts ends"
+                           : !told                                 ? "does not tell what it did"
+                                                                   : NULL);
+}
+
+/* Carried out and not answered: what the watches show of it is counted and told. */
+const char *scene_counted_once(void)
+{
+    const char *broken = NULL;
+    for (uint64_t seed = 1; seed <= 200 && !broken; seed++) {
+        broken = count_once(seed, seed % 2 ? 70 : 30);
+    }
+    return broken;
+}
+
 /* Every request is refused for a minute, and nothing happens by itself. */
 const char *scene_refused(void)
 {

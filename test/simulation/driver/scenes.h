@@ -10,6 +10,7 @@ const char *scene_calm(void);
 const char *scene_slow_watches(void);
 const char *scene_suspended(void);
 const char *scene_lost_answers(void);
+const char *scene_counted_once(void);
 const char *scene_refused(void);
 const char *scene_taken_name(void);
 const char *scene_name_passed_on(void);

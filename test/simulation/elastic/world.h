@@ -134,8 +134,7 @@ struct journal {
 };
 
 struct coordinator {
-    alignas(
-        8) unsigned char core[sizeof(struct rendezvous) + PEERS * sizeof(struct rendezvous_peer)];
+    alignas(8) unsigned char core[RENDEZVOUS_SIZE_BYTES(PEERS)];
     struct journal durable;
     struct entry pending[PENDING_MAX];
     uint8_t pending_count;

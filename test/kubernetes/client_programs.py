@@ -1,0 +1,106 @@
+"""Clients that others wrote, as programs: client-go (clients/main.go) and the kubeflow-training SDK (clients/training.py). Both are made here, pinned, and
+kept in the user's cache; without Go or the network that fails.
+"""
+import fcntl
+import hashlib
+import json
+import os
+import pathlib
+import queue
+import shutil
+import subprocess
+import sys
+import threading
+
+from cluster import die_with_parent
+from program import LIMIT_S
+
+SOURCES = pathlib.Path(__file__).parent / 'clients'
+CACHE = pathlib.Path(os.environ.get('XDG_CACHE_HOME') or pathlib.Path.home() / '.cache') / 'muster'
+MAKE_LIMIT_S = 900
+
+
+def make(*words, **options):
+    done = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=MAKE_LIMIT_S, check=False,
+                          **options)
+    assert done.returncode == 0, f'{" ".join(map(str, words))}: {done.stdout}'
+
+
+def go_program(folder):
+    """clients/main.go, compiled into the folder. Go keeps what it compiled beside the parts of Kubernetes (tools/kubernetes/build), which are of one age."""
+    assert shutil.which('go'), 'the client in Go needs Go 1.26 or newer, and there is none here'
+    cache = {'GOMODCACHE': str(CACHE / 'kubernetes-go/modules'), 'GOCACHE': str(CACHE / 'kubernetes-go/objects')}
+    flags = {'GOWORK': 'off', 'CGO_ENABLED': '0', 'GOFLAGS': '-mod=readonly -modcacherw -trimpath -buildvcs=false'}
+    make('go', 'build', '-o', folder / 'clients', '.', cwd=SOURCES, env={**os.environ, **cache, **flags})
+    return folder / 'clients'
+
+
+def sdk_python():
+    """The python3 of a virtual environment with clients/requirements.txt, which has its sum in its name: it is there as a whole, or not at all."""
+    wanted = SOURCES / 'requirements.txt'
+    place = CACHE / f'sdk-{hashlib.sha256(wanted.read_bytes() + sys.version.encode()).hexdigest()[:12]}'
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with open(CACHE / 'sdk.lock', 'w') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (place / 'complete').exists():
+            shutil.rmtree(place, ignore_errors=True)
+            make(sys.executable, '-m', 'venv', place)
+            make(place / 'bin/python', '-m', 'pip', 'install', '-q', '--no-deps', '-r', wanted)
+            (place / 'complete').touch()
+    return place / 'bin/python'
+
+
+class Sdk:
+    """A TrainingClient, asked and answered by lines."""
+
+    def __init__(self, python, kubeconfig, namespace):
+        self.process = subprocess.Popen([python, SOURCES / 'training.py', kubeconfig, namespace], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True, preexec_fn=die_with_parent)
+        self.answers, self.said = queue.Queue(), queue.Queue()
+        self.readers = [threading.Thread(target=self.read, args=each, daemon=True)
+                        for each in ((self.process.stdout, self.answers), (self.process.stderr, self.said))]
+        for reader in self.readers:
+            reader.start()
+
+    @staticmethod
+    def read(stream, into):
+        for line in stream:
+            into.put(line)
+        into.put(None)
+
+    def take(self, box):
+        line = box.get(timeout=LIMIT_S)
+        assert line is not None, f'the client ended: {list(self.said.queue)}'
+        return line
+
+    def ask(self, method, *words, **named):
+        self.process.stdin.write(json.dumps({'method': method, 'words': words, 'named': named}) + '\n')
+        self.process.stdin.flush()
+
+    def answer(self):
+        """What the method returned, as JSON, or the exception: {'error': its class, 'text': …}."""
+        return json.loads(self.take(self.answers))
+
+    def __call__(self, method, *words, **named):
+        self.ask(method, *words, **named)
+        answer = self.answer()
+        assert 'error' not in answer, f'{method}: {answer}'
+        return answer['value']
+
+    def fails(self, method, *words, **named):
+        """The text of the RuntimeError that the method raises."""
+        self.ask(method, *words, **named)
+        answer = self.answer()
+        assert answer.get('error') == 'RuntimeError', answer
+        return answer['text']
+
+    def wait_said(self, words):
+        """Until it has printed them."""
+        while words not in self.take(self.said):
+            pass
+
+    def close(self):
+        self.process.stdin.close()
+        assert self.process.wait(LIMIT_S) == 0, list(self.said.queue)
+        for reader in self.readers:
+            reader.join()

@@ -1,0 +1,104 @@
+"""What containerd says of the containers of a node's pods: when each began and ended. Its events leave none out, however short it ran."""
+import calendar
+import collections
+import dataclasses
+import itertools
+import json
+import pathlib
+import subprocess
+import threading
+import time
+
+from program import LIMIT_S, wait_for
+
+NOTE = 'io.kubernetes.cri.'
+SECOND = 10 ** 9
+
+
+@dataclasses.dataclass
+class Run:
+    """One container: its identifier, and from when to when it ran, in nanoseconds. It begins when runc has made it, before its program does."""
+    container: str
+    begin: int
+    end: int = None
+
+
+def nanoseconds(date, clock):
+    """Of a time in UTC as Go prints it, which leaves zeros at the end out."""
+    whole, _, fraction = clock.partition('.')
+    return calendar.timegm(time.strptime(f'{date} {whole}', '%Y-%m-%d %H:%M:%S')) * SECOND + int(fraction.ljust(9, '0'))
+
+
+def overlaps(runs):
+    """Of the runs of one index: pairs of which the second had begun before the first had ended."""
+    found, longest = [], None
+    for run in sorted(runs, key=lambda run: run.begin):
+        if longest and (longest.end is None or run.begin < longest.end):
+            found.append((longest, run))
+        if not longest or (longest.end is not None and (run.end is None or run.end > longest.end)):
+            longest = run
+    return found
+
+
+class Containers:
+    """Follows a node until it is closed. `runs`: {(namespace, pod): [Run]} of those of the name `container`; two pods of one name are one index of a job."""
+
+    def __init__(self, node, container='pytorch'):
+        self.node, self.container, self.failure, self.lines = node, container, None, 0
+        self.runs, self.at = collections.defaultdict(list), {}
+        self.process = node.run('ctr', *node.ctr_words(), 'events', stdout=subprocess.PIPE)
+        self.thread = threading.Thread(target=self.follow, daemon=True)
+        self.thread.start()
+        mark = itertools.count()
+        wait_for(lambda: self.lines or not self.cause(next(mark)), 'containerd tells its events')
+
+    def cause(self, mark):
+        """An event, by which it is seen that events come."""
+        self.check()
+        code, said = self.node.ctr('images', 'label', 'test.local/pause:1', f'mark={mark}')
+        assert code == 0, said
+        return True
+
+    def follow(self):
+        try:
+            for line in self.process.stdout:
+                self.note(*line.decode().split(' ', 6))
+                self.lines += 1
+        except (OSError, ValueError, TypeError, AssertionError) as wrong:
+            self.failure = wrong
+
+    def note(self, date, clock, _zone, _name, _namespace, topic, text):
+        event = json.loads(text)
+        if topic == '/tasks/create':
+            self.begin(event, nanoseconds(date, clock))
+        elif topic in ('/tasks/exit', '/tasks/delete') and event.get('id') in (None, event['container_id']):  # not a program that was begun in it
+            run, ended = self.at.pop(event['container_id'], None), event['exited_at']
+            if run:
+                run.end = ended['seconds'] * SECOND + ended.get('nanos', 0)
+
+    def begin(self, event, moment):
+        """Whose it is, its bundle says, which is there until the task is deleted; the node's mounts are those of its first process."""
+        bundle = pathlib.Path(f'/proc/{self.node.first}/root{event["bundle"]}/config.json')
+        notes = json.loads(bundle.read_text())['annotations']
+        if notes[NOTE + 'container-type'] == 'container' and notes[NOTE + 'container-name'] == self.container:
+            run = self.at[event['container_id']] = Run(event['container_id'], moment)
+            self.runs[notes[NOTE + 'sandbox-namespace'], notes[NOTE + 'sandbox-name']].append(run)
+
+    def live(self, namespace):
+        """{pod: identifier} of those that run."""
+        self.check()
+        return {name: run.container for (space, name), runs in list(self.runs.items()) if space == namespace for run in list(runs) if run.end is None}
+
+    def overlaps(self):
+        """Sentences, once nothing runs: which two of one index ran at once."""
+        self.check()
+        return [f'{name}: {one.container[:12]} ended at {one.end}, {other.container[:12]} had begun at {other.begin}'
+                for (_, name), runs in list(self.runs.items()) for one, other in overlaps(list(runs))]
+
+    def check(self):
+        assert self.failure is None and self.process.poll() is None, self.failure or self.node.log('ctr')
+
+    def close(self):
+        self.node.kill('ctr')
+        self.thread.join(LIMIT_S)
+        self.process.stdout.close()

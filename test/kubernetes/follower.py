@@ -1,0 +1,59 @@
+"""What becomes of one resource of a namespace, whatever becomes of its API server: each write, as etcd shows it. The API server must keep JSON there
+(`STORED`, options of Cluster); etcd must live.
+"""
+import base64
+import http.client
+import json
+import socket
+import threading
+
+from cluster import HOST
+
+STORED = {'storage-media-type': 'application/json'}
+
+
+def text(data):
+    return base64.b64encode(data.encode()).decode()
+
+
+class Follower:
+    """A thread until it is closed; `on_event(type, object)` is called in it, each event once, in order. What it raises, `check` and `close` raise.
+    `resource`: as its keys in etcd have it.
+    """
+
+    def __init__(self, cluster, resource, namespace, on_event):
+        self.on_event, self.failure = on_event, None
+        first = f'/registry/{resource}/{namespace}/'
+        asked = {'create_request': {'key': text(first), 'range_end': text(first[:-1] + '0'), 'prev_kv': True}}
+        self.connection = http.client.HTTPConnection(HOST, cluster.etcd_port)
+        self.connection.request('POST', '/v3/watch', json.dumps(asked))
+        self.socket = self.connection.sock
+        self.answer = self.connection.getresponse()
+        assert json.loads(self.answer.readline())['result']['created']
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self):
+        try:
+            for line in self.answer:
+                for event in json.loads(line)['result'].get('events', []):
+                    self.note(event)
+        except (OSError, ValueError, AttributeError, http.client.HTTPException) as ended:
+            self.failure = self.failure or ended
+        except AssertionError as wrong:
+            self.failure = wrong
+
+    def note(self, event):
+        gone, kept = event.get('type') == 'DELETE', event['kv']
+        kind = 'DELETED' if gone else 'ADDED' if kept['create_revision'] == kept['mod_revision'] else 'MODIFIED'
+        self.on_event(kind, json.loads(base64.b64decode((event['prev_kv'] if gone else kept)['value'])))
+
+    def check(self):
+        assert self.failure is None, self.failure
+
+    def close(self):
+        failure = self.failure
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.thread.join()
+        self.connection.close()
+        assert failure is None, failure

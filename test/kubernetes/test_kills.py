@@ -1,0 +1,66 @@
+"""Kills at random (killing.py) without nodes: what a kubelet would say of pods is said here."""
+import urllib.error
+
+import pytest
+
+from cluster import Cluster
+from follower import STORED
+from jobs import install
+from killing import WORKERS, World, kill_at_random
+
+
+@pytest.fixture()
+def own():
+    running = Cluster(**STORED)
+    try:
+        install(running.start())
+        yield running
+    finally:
+        running.close()
+
+
+class WithoutNodes(World):
+    def create(self, name):
+        self.jobs.create(name, workers=WORKERS, policy='ExitCode', run={'cleanPodPolicy': 'All'})
+
+    def say(self, name, phase, code=None):
+        """False: the pod is gone by now."""
+        try:
+            self.jobs.set_phase(name, phase, code)
+        except urllib.error.HTTPError as refused:
+            assert refused.code in (404, 409), refused
+            return False
+        return True
+
+    def serve(self):
+        """What a kubelet does. A server that was killed within a deletion leaves a pod that is marked, which a cluster's garbage collection ends."""
+        for name, pod in self.jobs.list('pods').items():
+            if 'deletionTimestamp' in pod['metadata']:
+                self.delete_at_once(name)
+            elif pod['status']['phase'] == 'Pending':
+                self.say(name, 'Running')
+
+    def delete_at_once(self, name):
+        self.delete_pod(name, {'gracePeriodSeconds': 0})
+
+    def kill_pod(self):
+        """Deleted at once, or, once in its life, killed by a signal that is tried again."""
+        names = [name for name, pod in self.jobs.list('pods').items() if pod['status']['phase'] == 'Running' and name.rsplit('-', 2)[0] in self.running]
+        name = self.chance.choice(sorted(names)) if names else None
+        if name and name not in self.failed and self.chance.random() < 0.5:
+            self.failed.add(name)
+            self.say(name, 'Failed', 137)
+        elif name:
+            self.delete_at_once(name)
+        return name
+
+    def end_master(self, name):
+        """Once all its pods are there."""
+        pods = self.jobs.list('pods', name)
+        running = [pod for pod in pods.values() if pod['status']['phase'] in ('Running', 'Succeeded')]
+        if len(running) == 1 + WORKERS:
+            self.say(f'{name}-master-0', 'Succeeded', 0)
+
+
+def test_kills_at_random(own):
+    kill_at_random(lambda chance: WithoutNodes(own, chance))

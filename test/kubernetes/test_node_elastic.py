@@ -1,0 +1,161 @@
+"""An elastic job on a real node: what `elasticdl train --yaml` writes, created with the rights of deploy/elasticdl-rbac.yaml alone, trains while all of it
+is killed.
+"""
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+import images
+import node
+from kubectl import Kubectl
+from node_jobs import get_pod, install_operator, main_process, node_cluster
+from program import BUILD, LIMIT_S, SOURCE, turns, wait_for
+
+pytestmark = [pytest.mark.heavy, pytest.mark.skipif(node.missing() is not None, reason=str(node.missing()))]
+SEEN = ('/usr', '/etc/alternatives', '/etc/ld.so.cache')  # of this machine, in the workers' pods
+MASTER, WORKERS = 'elasticdl-zoo-master', 'zoo-edljob-worker-'
+MEMBER = 'system:serviceaccount:elastic:default'
+
+
+@pytest.fixture(scope='module')
+def cluster(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('images')
+    with node_cluster(folder) as made:
+        made.import_image(coordinator_image(folder))
+        yield made
+
+
+def coordinator_image(folder):
+    root = folder / 'coordinator'
+    subprocess.run([SOURCE / 'deploy/images/root', BUILD / 'bin/muster', root], check=True, stdout=subprocess.DEVNULL)
+    return images.image(root, 'docker.io/library/muster:0.1.0', folder / 'coordinator.tar', Env=['PATH=/'])
+
+
+@pytest.fixture(scope='module')
+def member(cluster):
+    """kubectl of a namespace's own account, which has what deploy/elasticdl-rbac.yaml gives it."""
+    kubectl = Kubectl(cluster.kubeconfig)
+    install_operator(cluster, kubectl)
+    cluster.namespace('elastic')
+    kubectl('apply', '-n', 'elastic', '-f', str(SOURCE / 'deploy/elasticdl-rbac.yaml'))
+    return lambda *words, **more: kubectl('--as', MEMBER, '-n', 'elastic', *words, **more)
+
+
+def zoo(folder, epochs, pause_s, *more, name='zoo'):
+    """`more`: further flags. ElasticDL's commands, in a folder of their own: the example of `zoo init`, slower, and the file that `train` writes for a cluster."""
+    def elasticdl(*words):
+        done = subprocess.run([BUILD / 'bin/elasticdl', *words], cwd=folder, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+    elasticdl('zoo', 'init')
+    path = folder / 'model_zoo/example.py'
+    text = path.read_text().replace('num_epochs=2', f'num_epochs={epochs}').replace('    return loss\n', f'    time.sleep({pause_s})\n    return loss\n')
+    path.write_text(text.replace('import sys\n', 'import sys\nimport time\n'))
+    mounts = [(name, name) for name in SEEN] + [(folder, '/zoo'), (BUILD / 'python', '/opt/muster')]
+    volumes = ';'.join(f'host_path={here},mount_path={there}' for here, there in mounts)
+    return elasticdl('train', f'--job_name={name}', '--namespace=elastic', '--num_workers=2', '--worker_image=test.local/worker:1', '--image_pull_policy=Never',
+                     '--job_command=cd /zoo && exec python3 -m model_zoo.example', '--envs=PYTHONPATH=/opt/muster,HOME=/tmp,OMP_NUM_THREADS=1',
+                     '--worker_resource_request=cpu=0.3,memory=512Mi', '--worker_resource_limit=cpu=1,memory=2048Mi', '--master_resource_request=cpu=0.2,memory=64Mi',
+                     '--master_resource_limit=cpu=1,memory=1024Mi', f'--volume={volumes}', *more, '--yaml', '-')
+
+
+def pod(cluster, name):
+    return get_pod(cluster, name, 'elastic')
+
+
+def is_made_again(cluster, name, before):
+    """Another pod has that name than the one whose uid is `before`; between the two there is none."""
+    pods = cluster.request('GET', f'/api/v1/namespaces/elastic/pods?fieldSelector=metadata.name%3D{name}')['items']
+    return bool(pods) and pods[0]['metadata']['uid'] != before
+
+
+def has_ended(cluster, member, name):
+    """The condition with which the job has; None: it goes on."""
+    cluster.check_alive()
+    status = json.loads(member('get', 'pytorchjob', name, '-o', 'json')).get('status', {})
+    return next((c for c in status.get('conditions', []) if c['type'] in ('Succeeded', 'Failed')), None)
+
+
+@pytest.mark.sample
+def test_an_elastic_job_trains_while_all_of_it_is_killed(cluster, member, tmp_path):
+    """A worker, then the coordinator's container, and one worker more: each record counts once, and the tutorial's table is what kubectl shows."""
+    member('create', '-f', '-', text=zoo(tmp_path, epochs=2, pause_s=0.2))
+    names = [MASTER, WORKERS + '0', WORKERS + '1']
+
+    def all_run():
+        cluster.check_alive()
+        rows = [line.split() for line in member('get', 'pods').splitlines()]
+        return rows[1:] and all(row[2] == 'Running' for row in rows[1:]) and rows
+    table = wait_for(all_run, 'all run')
+    assert table[0] == ['NAME', 'READY', 'STATUS', 'RESTARTS', 'AGE']
+    assert [row[:4] for row in table[1:]] == [[name, '1/1', 'Running', '0'] for name in names]
+    wait_for(lambda: 'records' in member('logs', MASTER), 'it trains')
+
+    before = pod(cluster, WORKERS + '1')['metadata']['uid']
+    os.kill(main_process(cluster, WORKERS + '1', 'elastic'), signal.SIGKILL)
+    wait_for(lambda: is_made_again(cluster, WORKERS + '1', before), 'it is made again')
+    os.kill(main_process(cluster, MASTER, 'elastic'), signal.SIGKILL)
+    wait_for(lambda: pod(cluster, MASTER)['status']['containerStatuses'][0]['restartCount'] == 1, 'the coordinator comes back')
+    member('scale', 'pytorchjob', 'zoo', '--replicas=3')
+    wait_for(lambda: WORKERS + '2' in member('get', 'pods'), 'one worker more')
+
+    end = next((end for _ in turns(4 * LIMIT_S) if (end := has_ended(cluster, member, 'zoo'))), None)
+    assert end and end['type'] == 'Succeeded', f'{end}\n{member("logs", MASTER)}\n{member("describe", "pods")}'
+    said = member('logs', MASTER)
+    for line in ('epoch 1: 6,400 records committed', 'epoch 2: 6,400 records committed', 'done: 12,800 records'):
+        assert line in said
+
+
+def coordinator_status(journals):
+    """What the coordinator says in the folder of its volume; {}: nothing yet."""
+    found = list(journals.glob('*/status.json'))
+    assert len(found) < 2, found
+    return json.loads(found[0].read_text()) if found else {}
+
+
+@pytest.mark.parametrize('way', ('delete', 'evict'))
+def test_a_journal_on_a_volume_outlives_its_pod(cluster, member, tmp_path, way):
+    """The coordinator is deleted, or evicted, in the middle: another one goes on where the journal ends, its workers train on meanwhile and none is
+    made anew, and each record counts once."""
+    name, journals = f'kept-{way}', tmp_path / 'journals'
+    journals.mkdir()
+    member('create', '-f', '-', text=zoo(tmp_path, 2, 0.2, f'--journal_volume=host_path={journals}', name=name))
+    master = f'elasticdl-{name}-master'
+    wait_for(lambda: coordinator_status(journals).get('steps', 0) >= 3, 'it trains')
+    before, uids = coordinator_status(journals), [pod(cluster, f'{name}-edljob-worker-{at}')['metadata']['uid'] for at in range(2)]
+    uid = pod(cluster, master)['metadata']['uid']
+    if way == 'delete':
+        cluster.request('DELETE', f'/api/v1/namespaces/elastic/pods/{master}')
+    else:
+        cluster.request('POST', f'/api/v1/namespaces/elastic/pods/{master}/eviction',
+                        {'apiVersion': 'policy/v1', 'kind': 'Eviction', 'metadata': {'name': master, 'namespace': 'elastic'}})
+    wait_for(lambda: is_made_again(cluster, master, uid), 'it is made again')
+    wait_for(lambda: coordinator_status(journals).get('term', 0) > before['term'], 'another one goes on')
+    assert coordinator_status(journals)['steps'] >= before['steps']
+    lease = cluster.request('GET', f'/apis/coordination.k8s.io/v1/namespaces/elastic/leases/{name}-coordinator')
+    owner, job = lease['metadata']['ownerReferences'], cluster.request('GET', f'/apis/kubeflow.org/v1/namespaces/elastic/pytorchjobs/{name}')
+    assert lease['spec']['leaseTransitions'] == 1 and [each['uid'] for each in owner] == [job['metadata']['uid']], lease
+    end = next((end for _ in turns(4 * LIMIT_S) if (end := has_ended(cluster, member, name))), None)
+    assert end and end['type'] == 'Succeeded', f'{end}\n{member("logs", master)}\n{member("describe", "pods")}'
+    said, status = member('logs', master), coordinator_status(journals)
+    for line in ('epoch 1: 6,400 records committed', 'epoch 2: 6,400 records committed', 'done: 12,800 records'):
+        assert line in said
+    assert (status['phase'], status['records'], status['steps']) == ('Done', 12800, 100) and status['lost'] == 0, status
+    assert [pod(cluster, f'{name}-edljob-worker-{at}')['metadata']['uid'] for at in range(2)] == uids
+    member('delete', 'pytorchjob', name)
+    wait_for(lambda: f'{name}-coordinator' not in [each['metadata']['name'] for each in cluster.request(
+        'GET', '/apis/coordination.k8s.io/v1/namespaces/elastic/leases')['items']], 'its Lease goes with it')
+
+
+def test_a_coordinator_that_has_failed_is_not_started_again(cluster, member, tmp_path):
+    """By rules of its container, which the operator adds where the API server has them; one that was killed is (above)."""
+    member('create', '-f', '-', text=zoo(tmp_path, epochs=1, pause_s=0, name='wrong').replace('--progress', '--no-such-option'))
+
+    end = wait_for(lambda: has_ended(cluster, member, 'wrong'), 'the job has ended')
+    assert end['type'] == 'Failed' and 'is failed because its coordinator failed: ' in end['message'], end
+    status = wait_for(lambda: (now := pod(cluster, MASTER.replace('zoo', 'wrong'))['status'])['phase'] == 'Failed' and now, 'its pod has ended')
+    assert status['containerStatuses'][0]['restartCount'] == 0, status
+    assert status['containerStatuses'][0]['state']['terminated']['exitCode'] == 64, status

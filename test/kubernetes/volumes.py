@@ -1,0 +1,31 @@
+"""Volumes without a provisioner: folders of this machine as PersistentVolumes, which claims are bound to by the controller manager."""
+
+SIZE = '1Gi'
+
+
+class Volumes:
+    """Below a folder of the test."""
+
+    def __init__(self, cluster, folder):
+        self.cluster, self.base = cluster, folder
+
+    def folder(self, name):
+        return self.base / name
+
+    def make(self, name, kind=None, node=None, mode='ReadWriteOnce'):
+        """A volume of a kind (a storage class; its own name when none is given), on one node where one is named, as a local disk is."""
+        self.folder(name).mkdir(mode=0o777)
+        where = {'hostPath': {'path': str(self.folder(name))}}
+        if node:
+            names = {'matchExpressions': [{'key': 'kubernetes.io/hostname', 'operator': 'In', 'values': [node]}]}
+            where = {'local': {'path': str(self.folder(name))}, 'nodeAffinity': {'required': {'nodeSelectorTerms': [names]}}}
+        self.cluster.request('POST', '/api/v1/persistentvolumes', {
+            'metadata': {'name': name}, 'spec': {'capacity': {'storage': SIZE}, 'accessModes': [mode], 'storageClassName': kind or name,
+                                                 'persistentVolumeReclaimPolicy': 'Retain', **where}})
+
+    def wants(self, kind, mode='ReadWriteOnce'):
+        """The spec of a claim for a volume of that kind."""
+        return {'accessModes': [mode], 'storageClassName': kind, 'resources': {'requests': {'storage': SIZE}}}
+
+    def claim(self, name, kind=None, mode='ReadWriteOnce'):
+        self.cluster.request('POST', '/api/v1/namespaces/default/persistentvolumeclaims', {'metadata': {'name': name}, 'spec': self.wants(kind or name, mode)})

@@ -1,0 +1,82 @@
+"""A controller that has too much to do: what a run shows then."""
+import os
+import socket
+import threading
+
+import pytest
+from conftest import shell
+
+
+class Deaf:
+    """Stands at the controller's socket and hands on what clients ask. Those requests whose line has `words` never get there, or late."""
+
+    def __init__(self, muster, words, late_s=None):
+        self.words, self.late_s = words, late_s
+        self.path = muster.home / 'api.sock'
+        self.behind = muster.home / 'behind.sock'
+        self.held = 0
+        os.rename(self.path, self.behind)
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.bind(str(self.path))
+        self.socket.listen(64)
+        self.threads = [threading.Thread(target=self.serve, daemon=True)]
+        self.threads[0].start()
+
+    def serve(self):
+        while True:
+            try:
+                client = self.socket.accept()[0]
+            except OSError:
+                return
+            threading.Thread(target=self.hand_on, args=(client,), daemon=True).start()
+
+    def hand_on(self, client):
+        server = socket.socket(socket.AF_UNIX)
+        server.connect(str(self.behind))
+        threading.Thread(target=self.copy, args=(server, client, False), daemon=True).start()
+        self.copy(client, server, True)
+
+    def copy(self, source, target, asks):
+        try:
+            while data := source.recv(65536):
+                if not asks or self.words not in data.split(b'\r\n', 1)[0]:
+                    target.sendall(data)
+                    continue
+                self.held += 1
+                if self.late_s:
+                    threading.Timer(self.late_s, target.sendall, [data]).start()
+            target.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+    def close(self):
+        self.socket.close()
+        os.rename(self.behind, self.path)
+
+
+@pytest.fixture
+def deaf(muster):
+    muster.run('up')
+    made = []
+
+    def make(*words):
+        made.append(Deaf(muster, *words))
+        return made[-1]
+    yield make
+    for between in made:
+        between.close()
+
+
+@pytest.mark.parametrize('code', [0, 3])
+def test_lines_that_the_controller_does_not_give_in_time_are_read_from_the_log(muster, deaf, code):
+    between = deaf(b'/log?')
+    done = muster.run('run', '-n', '2', '--', *shell(f'echo line of rank $RANK; exit {code}'), code=code)
+    assert between.held >= 2
+    assert sorted(line for line in done.stdout.splitlines() if 'line' in line) == [f'[rank {r}] line of rank {r}' for r in range(2)]
+    assert code == 0 or '"line of rank' in done.stderr.splitlines()[-1]
+
+
+def test_a_controller_that_needs_more_than_ten_seconds_to_answer_is_waited_for(muster, deaf):
+    between = deaf(b'/leases/', 11)
+    muster.run('run', '-n', '1', '--', *shell('true'))
+    assert between.held == 1

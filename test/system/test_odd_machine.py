@@ -1,0 +1,44 @@
+"""Machines on which something is missing: what is said there."""
+import os
+import shutil
+import subprocess
+
+import pytest
+from conftest import shell, wait_for
+
+
+def test_a_rank_whose_supervisor_cannot_be_started_is_told_of_and_tried_again(muster):
+    muster.run('up')
+    jobs = muster.home / 'jobs'
+    shutil.rmtree(jobs, ignore_errors=True)
+    jobs.write_text('')
+    said = muster.folder / 'said'
+    with open(said, 'w', encoding='utf-8') as err:
+        process = muster.start('run', '-n', '2', '--', *shell('echo here'), preexec_fn=lambda: os.dup2(err.fileno(), 2))
+        wait_for(lambda: 'Not a directory' in said.read_text(), 'the warning')
+        jobs.unlink()
+        assert process.wait(muster.limit_s) == 0
+    lines = [line for line in said.read_text().splitlines() if 'Not a directory' in line]
+    assert len(lines) == 1 and lines[0].startswith('muster: warning: a rank cannot be started; it is tried again: cannot make')
+
+
+def test_without_proc(muster):
+    if os.geteuid() != 0:
+        pytest.skip('NOT TESTED: /proc can be hidden by root only')
+    done = subprocess.run(['unshare', '-m', 'sh', '-c', 'mount -t tmpfs none /proc && exec "$0" "$@"', muster.binary, 'get', 'jobs'],
+                          env=muster.env, capture_output=True, text=True, timeout=muster.limit_s, check=False)
+    assert done.returncode == 69 and '(is /proc mounted?)' in done.stderr
+
+
+def test_too_few_descriptors_for_a_controller(muster):
+    done = subprocess.run(['sh', '-c', 'ulimit -n 16; exec "$0" "$@"', muster.binary, 'get', 'jobs'], env=muster.env,
+                          capture_output=True, text=True, timeout=muster.limit_s, check=False)
+    assert done.returncode == 69 and 'Too many open files (ulimit -n)' in done.stderr
+
+
+@pytest.mark.parametrize('verb', ['run', 'create', 'lint'])
+def test_a_file_that_cannot_be_read_is_named(muster, verb):
+    path = muster.work / 'deep.yaml'
+    path.write_text('a: ' + '[' * 2000 + ']' * 2000)
+    done = muster.run(verb, *(['-f'] if verb != 'lint' else []), path, code=65)
+    assert f'{path}: more than 1000 brackets' in done.stderr
