@@ -126,6 +126,7 @@ static bool say(struct world *w, const uint8_t *at)
     case 1:
         m.kind = WIRE_LEAVE;
         m.leave.finished = at[3] & 1;
+        m.leave.broken_off = at[3] & 2;
         break;
     case 2:
     case 3:
@@ -162,6 +163,7 @@ static bool say(struct world *w, const uint8_t *at)
         break;
     case 7:
         m.kind = WIRE_PASS;
+        m.pass.generation = at[5] % 4;
         m.pass.at_hand = (struct wire_ranges){&span, at[3] % 2};
         span.count = at[4] % 2 ? 4 : span.count;
         break;

@@ -16,8 +16,7 @@ static uint64_t near(uint64_t value, uint8_t byte)
 
 static void try_coordinator(const uint8_t *data, size_t size)
 {
-    alignas(max_align_t) static unsigned char
-        memory[sizeof(struct rendezvous) + PEERS * sizeof(struct rendezvous_peer)];
+    alignas(max_align_t) static unsigned char memory[RENDEZVOUS_SIZE_BYTES(PEERS)];
     struct rendezvous *s = (struct rendezvous *)memory;
     struct rendezvous_config config = {.min_size = 1, .max_size = 3, .first_size = 2};
     struct rendezvous_effect list[RENDEZVOUS_EFFECTS_MAX(PEERS)];

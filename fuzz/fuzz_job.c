@@ -33,8 +33,8 @@ static void check_reading(json_t *object)
     struct job job = {0};
     struct muster_err err = MUSTER_ERR_INIT;
     if (kind && strcmp(kind, "PyTorchJob") == 0) {
-        int rc = job_read(object, &job, &err);
-        invariant(rc == 0, "what was checked can be read", err.text);
+        int r = job_read(object, &job, &err);
+        invariant(r == 0, "what was checked can be read", err.text);
         invariant(job_total_replicas(&job) >= 1, "a job has a replica", "");
         job_done(&job);
     }
@@ -53,8 +53,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     problems.verbose = size % 2 != 0;
     problems.advice = size % 3 != 0;
     buf_init(&out, 1 << 20);
-    int rc = job_file_read((const char *)data, size, &file, &problems, &err);
-    invariant(rc == 0 || rc == MUSTER_ETOOBIG, "only limits end the reading", err.text);
+    int r = job_file_read((const char *)data, size, &file, &problems, &err);
+    invariant(r == 0 || r == MUSTER_ETOOBIG, "only limits end the reading", err.text);
     job_problems_print(&problems, "fuzz.yaml", &out);
     for (size_t i = 0; i < file.object_count; i++) {
         check_printing(file.objects[i]);

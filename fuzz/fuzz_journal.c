@@ -24,8 +24,8 @@ static void append(const uint8_t *data, size_t end)
     memcpy(longer, data, end);
     journal_write_head(&record, end, longer + end);
     longer[end + JOURNAL_HEAD_BYTES] = journal_end_mark;
-    int rc = journal_read_record(longer, end + JOURNAL_AROUND_BYTES, &offset, &read, NULL);
-    invariant(rc == 1 && read.kind == 7 && offset == end + JOURNAL_AROUND_BYTES,
+    int r = journal_read_record(longer, end + JOURNAL_AROUND_BYTES, &offset, &read, NULL);
+    invariant(r == 1 && read.kind == 7 && offset == end + JOURNAL_AROUND_BYTES,
               "what is appended is read", "");
 }
 
@@ -37,15 +37,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     size_t offset = JOURNAL_HEADER_BYTES, start = offset;
-    int rc;
-    while ((rc = journal_read_record(data, size, &offset, &record, &err)) > 0) {
+    int r;
+    while ((r = journal_read_record(data, size, &offset, &record, &err)) > 0) {
         invariant(offset > start && offset <= size, "a record lies in the file", "");
         check_record(data, start, &record);
         start = offset;
     }
     invariant(offset == start, "the end is where the last record ends", "");
-    invariant(rc == 0 || strstr(err.text, "damaged at byte "), "damage is named", err.text);
-    if (rc == 0) {
+    invariant(r == 0 || strstr(err.text, "damaged at byte "), "damage is named", err.text);
+    if (r == 0) {
         append(data, offset);
     }
     return 0;

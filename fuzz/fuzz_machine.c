@@ -1,16 +1,16 @@
 /* What the controller finds on its machine: files of MUSTER_HOME after a crash or an editor, and
  * what the system says.
  *
- * '{': placement.json; '[': the job and the pods of a run of the history, or an image mapping; else
- * the first byte says: /etc/hosts, lists of GPUs, /proc/PID/cgroup. */
+ * '{': placement.json; '[': the job and the pods of a run of the history, an image mapping and the
+ * Services of a job; else the first byte says: /etc/hosts, lists of GPUs, /proc/PID/cgroup. */
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/file.h"
+#include "base/system/cgroup_path.h"
 #include "daemon/history/summary.h"
 #include "daemon/machine/image.h"
 #include "daemon/machine/placement.h"
 #include "invariant.h"
-#include "process/machine/cgroup_path.h"
 #include "process/machine/gpus.h"
 #include "process/monitor/hosts.h"
 
@@ -111,6 +111,18 @@ static void find_command(const json_t *job, const json_t *container)
     invariant(r < 0 || !words || json_array_size(words) > 0, "an entrypoint has words", "");
 }
 
+/* A line has the address and four names; a line break in a name would make a line of its own. */
+static void add_services(const json_t *services)
+{
+    muster_auto(free) char *text = hosts_text("", NULL, 0, services);
+    invariant(text, "there is a text", "");
+    size_t lines = 0;
+    for (const char *at = text; (at = strchr(at, '\n')); at++) {
+        lines++;
+    }
+    invariant(lines <= json_array_size(doc_at(services, "names")), "a line a name", text);
+}
+
 static void read_run(const char *text)
 {
     muster_auto(doc) json_t *doc = NULL;
@@ -119,6 +131,7 @@ static void read_run(const char *text)
     }
     describe_run(json_array_get(doc, 0), json_array_get(doc, 1));
     find_command(json_array_get(doc, 0), json_array_get(doc, 2));
+    add_services(json_array_get(doc, 3));
 }
 
 /* ---- the system ---- */
@@ -126,9 +139,9 @@ static void read_run(const char *text)
 static void add_names(const char *text)
 {
     static const char *const names[NAMES] = {"pod-0", "machine"};
-    muster_auto(free) char *once = hosts_text(text, names, NAMES);
+    muster_auto(free) char *once = hosts_text(text, names, NAMES, NULL);
     invariant(once && strncmp(once, text, strlen(text)) == 0, "the machine's lines stay", text);
-    muster_auto(free) char *twice = hosts_text(once, names, NAMES);
+    muster_auto(free) char *twice = hosts_text(once, names, NAMES, NULL);
     invariant(twice && strcmp(once, twice) == 0, "what has all names is left alone", once);
 }
 

@@ -2,7 +2,7 @@
  * patch, the document as it was applied last.
  *
  * Nothing that was passed in changes, and a merge patch done twice does no more than once. */
-#include "api/merge.h"
+#include "api/patch/merge.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "cli/submit/last_applied.h"

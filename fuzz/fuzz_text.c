@@ -1,7 +1,7 @@
 /* The small languages: shell words, times, quantities, selectors, protobuf, cut text.
  *
  * The first byte says which. Where one of ours writes what another reads, the two must agree. */
-#include "api/protobuf.h"
+#include "api/protobuf/protobuf.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/doc.h"

@@ -33,7 +33,7 @@ static struct told read_all(const uint8_t *data, size_t size, size_t piece)
     struct watch_decoder d;
     struct watch_follow f;
     struct told told = {0};
-    watch_decoder_init(&d, LINE_BYTES_MAX);
+    watch_decoder_init(&d, LINE_BYTES_MAX, size > 0 && data[0] % 2 == 0);
     watch_follow_init(&f);
     for (size_t at = 0; at < size && told.end == 0; at += piece) {
         watch_decoder_feed(&d, (const char *)data + at, size - at < piece ? size - at : piece);

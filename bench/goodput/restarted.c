@@ -22,6 +22,7 @@ struct work {
     uint64_t every;
     uint64_t version;
     float *model;
+    float *gradient;
     float *parts;
     float *mean;
 };
@@ -64,8 +65,9 @@ static void compute(const struct work *w, size_t count)
     struct timespec pause = {0, w->compute_us * 1000};
     for (size_t part = 0; part < count; part++) {
         (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+        float *to = w->parts + part * w->parameters, share = 1.0f / (float)w->micro_batches;
         for (size_t i = 0; i < w->parameters; i++) {
-            w->parts[part * w->parameters + i] = (float)(i % 7) - 3;
+            to[i] = w->gradient[i] * share;
         }
     }
 }
@@ -118,11 +120,16 @@ int main(int count, char **words)
                      .path = words[4],
                      .every = strtoull(words[5], NULL, 10)};
     w.model = calloc(w.parameters, sizeof *w.model);
+    w.gradient = calloc(w.parameters, sizeof *w.gradient);
     w.parts = calloc(w.micro_batches * w.parameters, sizeof *w.parts);
     w.mean = calloc(w.parameters, sizeof *w.mean);
-    int r = w.model && w.parts && w.mean ? train(&w, &err) : MUSTER_ENOMEM;
+    for (size_t i = 0; w.gradient && i < w.parameters; i++) {
+        w.gradient[i] = (float)(i % 7) - 3;
+    }
+    int r = w.model && w.gradient && w.parts && w.mean ? train(&w, &err) : MUSTER_ENOMEM;
     (void)fprintf(stderr, "%s\n", err.text);
     free(w.model);
+    free(w.gradient);
     free(w.parts);
     free(w.mean);
     return muster_code_exit(r);

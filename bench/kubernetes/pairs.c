@@ -1,12 +1,15 @@
 /* How fast pods and their Services can be made through the client of src/kube: the floor under
  * every operator that uses it.
  *
- *     kubernetes_pairs KUBECONFIG NAMESPACE PAIRS UNDER_WAY
+ *     kubernetes_pairs KUBECONFIG NAMESPACE PAIRS UNDER_WAY [BODIES]
  *
- * All requests are queued at once; the client has UNDER_WAY of them on connections. Prints one JSON
- * object.
+ * All requests are queued at once; the client has UNDER_WAY of them on connections. BODIES is a
+ * file with a list of a pod and a Service: those are made, each under a name of its own; without
+ * it, the smallest that name a command and a port. Prints one JSON object.
  */
+#include "base/doc.h"
 #include "base/time/clock.h"
+#include "controller/fair_share.h"
 #include "kube/cluster/kube_cluster.h"
 #include "kube/config/kubeconfig.h"
 
@@ -20,6 +23,7 @@ static const struct cluster_resource kinds[] = {{"", "v1", "pods", "Pod", true},
 
 static struct {
     struct cluster *cluster;
+    json_t *bodies; /* NULL: the smallest */
     int left, failed;
 } bench;
 
@@ -56,12 +60,21 @@ static json_t *make_service(const char *name)
                      name, "ports", "name", "pytorchjob-port", "port", 23456);
 }
 
+/* That one of BODIES. */
+static json_t *make_given(size_t kind, const char *name)
+{
+    json_t *body = json_deep_copy(json_array_get(bench.bodies, kind));
+    doc_set(json_object_get(body, "metadata"), "name", json_string(name));
+    return body;
+}
+
 static void send_pair(const char *namespace, int number)
 {
     char name[32];
     struct muster_err err = MUSTER_ERR_INIT;
     snprintf(name, sizeof name, "pair-%05d", number);
-    json_t *const bodies[] = {make_pod(name), make_service(name)};
+    json_t *const bodies[] = {bench.bodies ? make_given(0, name) : make_pod(name),
+                              bench.bodies ? make_given(1, name) : make_service(name)};
     for (size_t i = 0; i < 2; i++) {
         const struct cluster_request request = {
             .verb = CLUSTER_CREATE,
@@ -84,12 +97,17 @@ int main(int argc, char **argv)
     uv_loop_t loop;
     struct target target = {0};
     struct muster_err err = MUSTER_ERR_INIT;
-    if (argc != 5) {
-        die("usage: kubernetes_pairs KUBECONFIG NAMESPACE PAIRS UNDER_WAY");
+    if (argc < 5) {
+        die("usage: kubernetes_pairs KUBECONFIG NAMESPACE PAIRS UNDER_WAY [BODIES]");
+    }
+    bench.bodies = argc > 5 ? json_load_file(argv[5], 0, NULL) : NULL;
+    if (argc > 5 && json_array_size(bench.bodies) != 2) {
+        die("BODIES is no list of a pod and a Service");
     }
     int pairs = (int)strtol(argv[3], NULL, 10);
-    const struct kube_cluster_options options = {.qps = -1,
-                                                 .under_way_max = (int)strtol(argv[4], NULL, 10)};
+    int under_way = (int)strtol(argv[4], NULL, 10);
+    const struct kube_cluster_options options = {
+        .qps = -1, .under_way_max = (int)fair_share_places((size_t)under_way)};
     uv_loop_init(&loop);
     if (kubeconfig_load(argv[1], NULL, &target, &err) < 0 ||
         kube_cluster_open(&loop, &target, &options, &bench.cluster, &err) < 0) {
@@ -100,9 +118,10 @@ int main(int argc, char **argv)
         send_pair(argv[2], i);
     }
     uv_run(&loop, UV_RUN_DEFAULT);
+    json_decref(bench.bodies);
     double seconds = (double)(clock_ms() - began_ms) / MS_PER_S;
     printf("{\"pairs\": %d, \"under_way\": %d, \"seconds\": %.3f, \"pairs_per_second\": %.1f, "
            "\"failed\": %d}\n",
-           pairs, options.under_way_max, seconds, pairs / seconds, bench.failed);
+           pairs, under_way, seconds, pairs / seconds, bench.failed);
     return uv_loop_close(&loop) < 0 || bench.failed > 0;
 }

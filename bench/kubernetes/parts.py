@@ -1,51 +1,75 @@
 """The parts of the benchmark `operator`: each makes its jobs with both operators, one after the other, and prints what the audit log says."""
 import itertools
 import json
+import os
+import pathlib
+import statistics
 import subprocess
+import tempfile
 import time
 
 import audit
-from jobs import CORE, JOBS
-from peers import Peer, Requests, namespace_jobs
+from jobs import CORE, JOBS, Operator
+from peers import Peer, Requests, namespace_jobs, status
 from program import BUILD, wait_for
+from proxy import Proxy, Refuse
 
-REPLICAS, LIMIT_S, STILL_S, FLOOR_PAIRS = 4, 600, 5, 800
+REPLICAS, LIMIT_S, STILL_S, FLOOR_PAIRS, IDLE_S = 4, 600, 5, 800, 20
+PODS_LISTED = r'/pods\?.*sendInitialEvents'
 MB = 1024
 PEERS = ('muster', 'upstream')
 number = itertools.count(1)
 
 
 class Bench:
-    """One API server, and what is asked of it. `divisor`: so many times fewer of everything."""
+    """One API server, and what is asked of it. `divisor`: so many times fewer of everything. `runs`: how often rates are measured, by turns."""
 
-    def __init__(self, cluster, log, divisor):
-        self.cluster, self.log, self.divisor = cluster, log, divisor
+    def __init__(self, cluster, log, divisor, peers, runs=1):
+        self.cluster, self.log, self.divisor, self.peers, self.runs = cluster, log, divisor, peers, runs
         self.requests = Requests(cluster)
 
     def few(self, count):
         return count // self.divisor
 
-    def floor(self):
-        """Bare pod + Service pairs a second through muster's client."""
+    def floor(self, bodies=None):
+        """Pod + Service pairs a second through muster's client: bare ones, or `bodies` of both."""
         namespace = self.cluster.namespace(f'floor-{next(number)}')
-        said = subprocess.run([BUILD / 'bench' / 'kubernetes_pairs', self.cluster.kubeconfig, namespace, str(self.few(FLOOR_PAIRS)), '16'],
-                              stdout=subprocess.PIPE, text=True, check=True)
+        with tempfile.NamedTemporaryFile('w', suffix='.json') as file:
+            json.dump(bodies, file)
+            file.flush()
+            said = subprocess.run([BUILD / 'bench' / 'kubernetes_pairs', self.cluster.kubeconfig, namespace, str(self.few(FLOOR_PAIRS)), '16',
+                                   *([file.name] if bodies else [])], stdout=subprocess.PIPE, text=True, check=True)
         return json.loads(said.stdout)['pairs_per_second']
 
-    def peer(self, name, qps, burst):
-        """An operator that watches a namespace of its own."""
+    def bodies(self, namespace):
+        """Of a pod and a Service that an operator has made there, as it has sent them."""
+        made = []
+        for kind, resource in (('Pod', 'pods'), ('Service', 'services')):
+            found = self.requests.ask('GET', CORE.format(namespace, resource) + '?limit=1')['items'][0]
+            metadata = {field: found['metadata'][field] for field in ('labels', 'annotations', 'ownerReferences') if field in found['metadata']}
+            made.append({'apiVersion': 'v1', 'kind': kind, 'metadata': metadata, 'spec': found['spec']})
+        pod, service = (each['spec'] for each in made)
+        containers = [{field: one[field] for field in ('name', 'image', 'command', 'ports', 'env')} for one in pod['containers']]
+        made[0]['spec'] = {'containers': containers, 'restartPolicy': pod['restartPolicy']}
+        made[1]['spec'] = {field: service[field] for field in ('clusterIP', 'selector', 'ports')}
+        return made
+
+    def peer(self, name, qps, burst, backlog=()):
+        """An operator that watches a namespace of its own, where those jobs are when it starts."""
         user = f'{name}-{next(number)}'
         namespace_jobs(self.cluster, user)
+        self.requests.create_jobs(user, backlog, REPLICAS - 1)
         peer = Peer(self.cluster, name, user, qps, burst, user).start()
         wait_for(lambda: sum(1 for r in audit.read(self.log, user) if r.verb in ('list', 'watch')) >= 3, f'{user} watches')
         return peer
 
-    def run(self, name, jobs, qps, burst, with_events=True):
-        """That many jobs at once; {what: value}."""
-        peer = self.peer(name, qps, burst)
+    def run(self, name, jobs, qps, burst, with_events=True, backlog=False):
+        """That many jobs at once, made while the operator works, or before it starts; {what: value}."""
+        names = [f'job-{n}' for n in range(jobs)]
+        peer = self.peer(name, qps, burst, names if backlog else ())
         try:
-            begin_cpu = peer.cpu_s()
-            self.requests.create_jobs(peer.user, [f'job-{n}' for n in range(jobs)], REPLICAS - 1)
+            begin_cpu = 0 if backlog else peer.cpu_s()
+            self.requests.create_jobs(peer.user, [] if backlog else names, REPLICAS - 1)
             for kind in ('pods', 'services'):
                 self.requests.wait_count(CORE.format(peer.user, kind), jobs * REPLICAS, LIMIT_S)
             if with_events:
@@ -54,6 +78,7 @@ class Bench:
         finally:
             peer.close()
             self.requests.ask('DELETE', JOBS.format(peer.user))  # the next operator sees none of them
+        self.last = peer.user
         return {**self.said(peer.user, jobs, qps, burst), 'most MB': most, 'CPU s': cpu}
 
     def wait_still(self, namespace):
@@ -79,7 +104,7 @@ class Bench:
         return {'requests a job until its last pod and Service': sum(1 for r in work if r.at <= last and r.kind != 'events') / jobs,
                 'requests a job': len(work) / jobs, 'events a job': sum(1 for r in work if r.kind == 'events') / jobs,
                 'looks a job': sum(1 for r in everything if r.verb == 'get') / jobs,
-                'last pair after s': last - min(created.values()), 'pairs/s': made / (last - pairs[0].at),
+                'pairs': len(pairs) / 2, 'last pair after s': last - min(created.values()), 'pairs/s': made / (last - pairs[0].at),
                 'all requests after s': work[-1].at - min(created.values()),
                 'busiest second': audit.busiest_second([r.at for r in everything]),
                 'beyond its budget in any time': audit.beyond([r.at for r in everything if r.kind != 'leases'], qps, burst),
@@ -93,6 +118,11 @@ def show(title, rows):
         print(f'| {what} | ' + ' | '.join(f'{row[what]:.2f}' if what in row else '' for row in rows.values()) + ' |', flush=True)
 
 
+def by_peer(rows):
+    """muster's, and beside it upstream's."""
+    return {**rows.get('muster', {}), **({'upstream': rows['upstream']} if 'upstream' in rows else {})}
+
+
 def budget(bench):
     rows = {name: bench.run(name, bench.few(100), 20, 30) for name in PEERS}
     show(f'{bench.few(100)} jobs, 20 requests/s, bursts of 30', rows)
@@ -100,22 +130,82 @@ def budget(bench):
             "last pair, of upstream's": rows['muster']['last pair after s'] / rows['upstream']['last pair after s']}
 
 
+def medians(runs):
+    """Of each value that all of them have."""
+    return {what: statistics.median(run[what] for run in runs) for what in runs[0]}
+
+
 def raised(bench):
+    """By turns. Two floors: pairs with next to nothing in them, and pairs with what muster has to write into them (labels, the owner, the environment), which
+    cost an API server more whoever makes them. And from a backlog: an API server that makes jobs at the same time has less time for pods.
+    """
+    jobs, bodies = bench.few(200), None
+    floors, rows = {'bare': [], 'same': []}, {name: {'pairs/s': [], 'from a backlog': []} for name in PEERS}
     bench.floor()  # warms the server up
-    before = bench.floor()
-    rows = {name: bench.run(name, bench.few(200), 1000, 1000) for name in PEERS}
-    floor = (before + bench.floor()) / 2
-    for row in rows.values():
-        row['share of bare pairs'] = row['pairs/s'] / floor
-    show(f'{bench.few(200)} jobs, 1,000 requests/s; bare pairs {floor:.0f}/s', rows)
-    return {**rows['muster'], 'upstream': rows['upstream'], 'bare pairs/s': floor,
-            "create to all pods p99, of upstream's": rows['muster']['create to all pods p99 s'] / rows['upstream']['create to all pods p99 s']}
+    for _ in range(bench.runs):
+        floors['bare'].append(bench.floor())
+        for name, row in rows.items():
+            row['pairs/s'].append(bench.run(name, jobs, 1000, 1000))
+            bodies = bodies or bench.bodies(bench.last)
+        floors['same'].append(bench.floor(bodies))
+        for name, row in rows.items():
+            row['from a backlog'].append(bench.run(name, jobs, 1000, 1000, with_events=False, backlog=True))
+    bare, same = (statistics.median(values) for values in floors.values())
+    shown = {name: share_of(row, bare, same) for name, row in rows.items()}
+    show(f'{jobs} jobs, 1,000 requests/s, medians of {bench.runs}; bare pairs {bare:.0f}/s, pairs with the same bodies {same:.0f}/s', shown)
+    ours, theirs = (shown[name]['create to all pods p99 s'] for name in PEERS)
+    return {**shown['muster'], 'upstream': shown['upstream'], 'bare pairs/s': bare, 'pairs with the same bodies/s': same,
+            "create to all pods p99, of upstream's": ours / theirs}
+
+
+def share_of(row, bare, same):
+    """Of both floors, the jobs being made meanwhile and before."""
+    during, backlog = medians(row['pairs/s']), medians(row['from a backlog'])['pairs/s']
+    return {**during, 'from a backlog pairs/s': backlog, 'share of bare pairs': during['pairs/s'] / bare,
+            'share of bare pairs, from a backlog': backlog / bare, 'share of pairs with the same bodies': during['pairs/s'] / same,
+            'share of pairs with the same bodies, from a backlog': backlog / same}
 
 
 def many(bench):
-    rows = {name: bench.run(name, bench.few(1000), 1000, 1000, with_events=False) for name in PEERS}
+    rows = {name: bench.run(name, bench.few(1000), 1000, 1000, with_events=False) for name in bench.peers}
+    for row in rows.values():
+        row['pairs missing'] = bench.few(1000) * REPLICAS - row['pairs']
     show(f'{bench.few(1000)} jobs at once, 1,000 requests/s', rows)
-    return {**rows['muster'], 'upstream': rows['upstream']}
+    return by_peer(rows)
+
+
+def idle(bench):
+    """Nothing to do, then the first job that it finds when it starts."""
+    rows = {}
+    for name in bench.peers:
+        peer = bench.peer(name, 20, 30)
+        try:
+            time.sleep(STILL_S)
+            before = peer.cpu_s()
+            time.sleep(IDLE_S)
+            rows[name] = {'MB': peer.status('VmRSS') / MB, 'most MB': peer.status('VmHWM') / MB, 'CPU ms a second': 1000 * (peer.cpu_s() - before) / IDLE_S}
+        finally:
+            peer.close()
+        rows[name]['start to first pod s'] = statistics.median(first_pod(bench, name) for _ in range(5))
+    show('idle; and from the start of the program to its first pod', rows)
+    return by_peer(rows)
+
+
+def started_at(pid):
+    """Seconds since 1970, to the clock tick (10 ms)."""
+    ticks = int(pathlib.Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[19])
+    return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + ticks / os.sysconf('SC_CLK_TCK')
+
+
+def first_pod(bench, name):
+    peer = bench.peer(name, 20, 30, ['job'])
+    try:
+        bench.requests.wait_count(CORE.format(peer.user, 'pods'), REPLICAS, LIMIT_S)
+        wait_for(lambda: audit.made(audit.read(bench.log, peer.user), peer.user), 'the audit log has it', 30)
+        return audit.made(audit.read(bench.log, peer.user), peer.user)[0].at - started_at(peer.running.process.pid)
+    finally:
+        peer.close()
+        bench.requests.ask('DELETE', JOBS.format(peer.user))
 
 
 def finish(bench, namespace, names):
@@ -132,7 +222,7 @@ def finish(bench, namespace, names):
 def finished(bench):
     """The jobs are there when the operator starts; the new one is timed by the audit log, ten times."""
     rows = {}
-    for name in PEERS:
+    for name in bench.peers:
         user = f'{name}-{next(number)}'
         namespace_jobs(bench.cluster, user)
         finish(bench, user, [f'old-{n}' for n in range(bench.few(10000))])
@@ -153,7 +243,69 @@ def finished(bench):
             peer.close()
             bench.requests.ask('DELETE', JOBS.format(user))
     show(f'{bench.few(10000)} finished jobs and one new', rows)
-    return {**rows['muster'], 'upstream': rows['upstream']}
+    return by_peer(rows)
 
 
-PARTS = {'budget': budget, 'raised': raised, 'many': many, 'finished': finished}
+def kubelet_says():
+    """Of a pod that runs: what a kubelet, a scheduler and a network plugin leave in it, by length."""
+    condition = {'status': 'True', 'lastProbeTime': None, 'lastTransitionTime': '2026-01-01T00:00:00Z', 'observedGeneration': 1}
+    kinds = ('PodReadyToStartContainers', 'Initialized', 'Ready', 'ContainersReady', 'PodScheduled')
+    digest = 'registry.example/team/pytorch-training@sha256:' + 64 * 'a'
+    state = {'name': 'pytorch', 'image': 'registry.example/team/pytorch-training:2026-01-01', 'imageID': digest, 'ready': True, 'restartCount': 0, 'started': True,
+             'containerID': 'containerd://' + 64 * 'b', 'state': {'running': {'startedAt': '2026-01-01T00:00:00Z'}}}
+    return {'status': {'phase': 'Running', 'startTime': '2026-01-01T00:00:00Z', 'hostIP': '10.0.0.1', 'hostIPs': [{'ip': '10.0.0.1'}], 'podIP': '10.1.0.1',
+                       'podIPs': [{'ip': '10.1.0.1'}], 'qosClass': 'BestEffort', 'conditions': [{'type': kind, **condition} for kind in kinds],
+                       'containerStatuses': [state]}}
+
+
+def make_running(bench, namespace, jobs):
+    """That many jobs, made by an operator that is gone then; their pods run. Bytes of one pod."""
+    peer = Peer(bench.cluster, 'muster', namespace, 1000, 1000, namespace).start()
+    try:
+        bench.requests.create_jobs(namespace, [f'job-{n}' for n in range(jobs)], REPLICAS - 1)
+        for kind in ('pods', 'services'):
+            bench.requests.wait_count(CORE.format(namespace, kind), jobs * REPLICAS, LIMIT_S)
+    finally:
+        peer.close()
+    path = CORE.format(namespace, 'pods')
+    names = [f'job-{n}-{rank}' for n in range(jobs) for rank in ('master-0', *(f'worker-{i}' for i in range(REPLICAS - 1)))]
+    notes = {'metadata': {'annotations': {'cni.example/network-status': 1200 * 'n'}}}
+    merge = 'application/merge-patch+json'
+    bench.requests.side_by_side([('PATCH', f'{path}/{name}', notes, merge) for name in names])
+    bench.requests.side_by_side([('PATCH', f'{path}/{name}/status', kubelet_says(), merge) for name in names])
+    return len(json.dumps(bench.requests.ask('GET', f'{path}/{names[0]}'), separators=(',', ':')))
+
+
+def rests(operator):
+    return not any(value for name, value in operator.metrics().items() if name.startswith(('workqueue_depth', 'controller_runtime_active_workers')))
+
+
+def memory(bench):
+    """Between the operator and the API server there is a proxy, which says 410 to all watches at once."""
+    jobs, user = bench.few(2500), f'memory-{next(number)}'
+    namespace_jobs(bench.cluster, user)
+    pod_bytes = make_running(bench, user, jobs)
+    proxy = Proxy(bench.cluster)
+    running = Operator(bench.cluster.write_kubeconfig(f'{user}-proxy', proxy.url, user={}), f'--namespace={user}', '--kube-api-qps=1000', '--kube-api-burst=1000')
+    row = {}
+    try:
+        running.start().wait_ready()
+        wait_for(lambda: rests(running), 'all jobs have had a step', LIMIT_S)
+        row['listed: most MB'] = status(running.process.pid, 'VmHWM') / MB
+        proxy.add(Refuse('GET', 'watch=true.*&resourceVersion=[1-9]', status=410, reason='Expired', times=len(proxy.watches)))
+        lists = proxy.count('GET', PODS_LISTED)
+        proxy.cut_watches()
+        wait_for(lambda: proxy.count('GET', PODS_LISTED) > lists, 'pods are listed anew', LIMIT_S)
+        bench.requests.create_jobs(user, ['new'], REPLICAS - 1)
+        bench.requests.wait_count(CORE.format(user, 'pods'), (jobs + 1) * REPLICAS, LIMIT_S)
+        row['listed anew: most MB'], row['then: MB'] = (status(running.process.pid, field) / MB for field in ('VmHWM', 'VmRSS'))
+    finally:
+        running.close()
+        proxy.close()
+        bench.requests.ask('DELETE', JOBS.format(user))
+    row['bytes of a pod'] = pod_bytes
+    show(f'{jobs * REPLICAS} pods that run', {'muster': row})
+    return row
+
+
+PARTS = {'budget': budget, 'raised': raised, 'many': many, 'finished': finished, 'memory': memory, 'idle': idle}

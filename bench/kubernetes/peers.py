@@ -22,6 +22,12 @@ def account(cluster, user):
     return cluster.write_kubeconfig(user, cluster.url, user=data)
 
 
+def status(pid, field):
+    """In KiB: VmHWM (the most so far) or VmRSS."""
+    text = pathlib.Path(f'/proc/{pid}/status').read_text()
+    return int(next(line for line in text.splitlines() if line.startswith(field)).split()[1])
+
+
 class Peer:
     """One operator until it is closed. `name`: muster or upstream; user: who it is in the audit log."""
 
@@ -40,9 +46,7 @@ class Peer:
         return self
 
     def status(self, field):
-        """In KiB: VmHWM (the most so far) or VmRSS."""
-        text = pathlib.Path(f'/proc/{self.running.process.pid}/status').read_text()
-        return int(next(line for line in text.splitlines() if line.startswith(field)).split()[1])
+        return status(self.running.process.pid, field)
 
     def cpu_s(self):
         words = pathlib.Path(f'/proc/{self.running.process.pid}/stat').read_text().rpartition(')')[2].split()

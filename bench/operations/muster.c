@@ -133,7 +133,8 @@ struct runner muster_runner(const char *path, const char *name, const char *port
     l->err = (struct muster_err)MUSTER_ERR_INIT;
     options.rank = rank;
     options.size = size;
-    options.host = "127.0.0.1";
+    options.host = getenv("MASTER_ADDR"); /* ranks on several hosts (bench/network) */
+    options.host = options.host ? options.host : "127.0.0.1";
     options.port = (int)strtol(port, NULL, 10);
     check(create(&options, &l->comm, &l->err), &l->err);
     return (struct runner){name, l, run, close_library};

@@ -2,13 +2,18 @@
  *
  * elastic: through muster/elastic.h, beside a coordinator. plain: the same sum of the same
  * gradients on a communicator from the environment, without manifest, barrier and coordinator.
- * Computing is sleeping, as with a device. RECOVERY_HOST: its address. SIGTERM: it leaves. Prints
- * "step VERSION WORKERS TIME_NS" for each.
+ * Computing is sleeping, as with a device. RECOVERY_HOST: its address. RECOVERY_STATE: so many
+ * bytes of state, beside the model, that joiners read. SIGTERM: it leaves. Prints "step VERSION
+ * WORKERS TIME_NS" for each.
+ *
+ * recovery burn BYTES CPU_MS: a program that fills so much memory, and needs so much processor
+ * time, as a worker that joins.
  */
 #include <muster/muster.h>
 
 #include <inttypes.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +27,8 @@ struct work {
     float *model;
     float *gradient;
     float *mean;
+    char *state;
+    size_t state_bytes;
 };
 
 static struct muster_elastic *job;
@@ -57,7 +64,8 @@ static void print_step(uint64_t version, int size)
 static int train_elastic(const struct work *w, struct muster_err *err)
 {
     struct muster_elastic_pass pass = MUSTER_ELASTIC_PASS_INIT;
-    struct muster_elastic_piece piece = {w->model, w->parameters * sizeof *w->model};
+    struct muster_elastic_piece pieces[] = {{w->model, w->parameters * sizeof *w->model},
+                                            {w->state, w->state_bytes}};
     struct muster_elastic_options options = MUSTER_ELASTIC_OPTIONS_INIT;
     options.records = w->micro_batches;
     options.epochs = (uint32_t)w->steps;
@@ -71,7 +79,7 @@ static int train_elastic(const struct work *w, struct muster_err *err)
     }
     const struct sigaction leave = {.sa_handler = on_term};
     (void)sigaction(SIGTERM, &leave, NULL);
-    r = muster_elastic_state(job, &piece, 1, err);
+    r = muster_elastic_state(job, pieces, 2, err);
     while (r >= 0 && (r = muster_elastic_next(job, &pass, err)) == 1) {
         if (pass.record_count > 0) {
             compute(w);
@@ -101,8 +109,9 @@ static int train_plain(const struct work *w, struct muster_err *err)
     for (uint64_t step = 1; parts && r == 0 && step <= w->steps; step++) {
         for (size_t part = 0; part < count; part++) {
             compute(w);
+            float *to = parts + part * w->parameters;
             for (size_t i = 0; i < w->parameters; i++) {
-                parts[part * w->parameters + i] = w->gradient[i] * share;
+                to[i] = w->gradient[i] * share;
             }
         }
         r = muster_all_reduce_parts(comm, parts, first, count, total, w->mean, w->parameters,
@@ -115,9 +124,33 @@ static int train_plain(const struct work *w, struct muster_err *err)
     return r;
 }
 
+/* It is written, as a model is that a program has made. */
+static bool make_state(struct work *w, const char *bytes)
+{
+    w->state_bytes = bytes ? strtoull(bytes, NULL, 10) : 0;
+    w->state = malloc(w->state_bytes + 1);
+    if (w->state) {
+        memset(w->state, 1, w->state_bytes + 1);
+    }
+    return w->state != NULL;
+}
+
+static int burn(const char *bytes, const char *cpu_ms)
+{
+    struct work w = {0};
+    bool made = make_state(&w, bytes);
+    while (made && clock() < strtol(cpu_ms, NULL, 10) * (CLOCKS_PER_SEC / 1000)) {
+    }
+    free(w.state);
+    return made ? 0 : 71;
+}
+
 int main(int count, char **words)
 {
     struct muster_err err = MUSTER_ERR_INIT;
+    if (count == 4 && strcmp(words[1], "burn") == 0) {
+        return burn(words[2], words[3]);
+    }
     if (count != 6) {
         return 64;
     }
@@ -128,7 +161,7 @@ int main(int count, char **words)
     w.model = calloc(w.parameters, sizeof *w.model);
     w.gradient = calloc(w.parameters, sizeof *w.gradient);
     w.mean = calloc(w.parameters, sizeof *w.mean);
-    if (!w.model || !w.gradient || !w.mean) {
+    if (!w.model || !w.gradient || !w.mean || !make_state(&w, getenv("RECOVERY_STATE"))) {
         return 71;
     }
     for (size_t i = 0; i < w.parameters; i++) {
@@ -141,5 +174,6 @@ int main(int count, char **words)
     free(w.model);
     free(w.gradient);
     free(w.mean);
+    free(w.state);
     return r < 0 ? muster_code_exit(r) : 0;
 }

@@ -15,7 +15,7 @@ import pytest  # noqa: E402
 
 WORKERS, PARAMETERS, COMPUTE_US = 4, 1_200_000, 5000
 SETTLED_STEPS = 10
-WINDOW_S = 0.7
+FEW_STEPS = 5  # after what did not end the step that was under way
 NEXT_STEP = ('kill', 'kill rank 0', 'stop', 'kill, other host', 'kill worker and coordinator')
 EVERYBODY = 'kill all and coordinator'
 LATE = pytest.fail.Exception  # what does not happen within the limit of test/program.py
@@ -36,15 +36,16 @@ class Worker:
     def alive(self):
         return self.process.poll() is None
 
-    def steps(self):
-        """Of its last committed steps, some thousands: (version, workers, time)."""
+    def steps(self, room=100_000):
+        """Of its last committed steps, as many as that many bytes of output have, some thousands: (version, workers, time)."""
         with open(self.path, 'rb') as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - 100_000))
-            whole = file.read().rpartition(b'\n')[0].split(b'\n')[1 if file.tell() > 100_000 else 0:]
+            file.seek(max(0, os.fstat(file.fileno()).st_size - room))
+            whole = file.read().rpartition(b'\n')[0].split(b'\n')[1 if file.tell() > room else 0:]
         return [tuple(int(word) for word in line.split()[1:]) for line in whole if line.startswith(b'step ')]
 
     def last(self):
-        steps = self.steps()
+        """Of the last step, cheap: it is asked while others are measured."""
+        steps = self.steps(200)
         return steps[-1] if steps else (0, 0, 0)
 
 
@@ -105,8 +106,7 @@ class Scene:
         self.wait_for(lambda: self.members()[0].last()[0] >= version + SETTLED_STEPS, 'a few steps')
 
     def restart_coordinator(self):
-        self.job.coordinator.kill()
-        self.job.coordinator.wait()
+        self.job.kill_coordinator()
         self.start_coordinator()
 
     def strike(self, fault):
@@ -141,7 +141,6 @@ class Scene:
     def tidy(self, fault, others):
         """Back to WORKERS: who was stopped or cut off ends, and the newcomer leaves."""
         if fault == 'join':
-            self.wait_for(lambda: others[0].last()[1] == WORKERS + 1, 'the newcomer trains')
             self.members()[-1].send(signal.SIGTERM)
         for worker in self.job.workers:
             if worker.signalled is not None and worker.process.returncode is None:
@@ -153,26 +152,61 @@ class Scene:
                         self.set_link(worker, 'up')
                     self.free.append(worker.host)
 
+    def connections(self):
+        """To the coordinator's socket, as the kernel lists them: connected ones have state 03."""
+        lines = [line.split() for line in pathlib.Path('/proc/net/unix').read_text(errors='replace').splitlines()]
+        return sum(line[-1:] == [str(self.job.socket)] and line[5] == '03' for line in lines)
+
+    def wait_until_over(self, fault, at, others):
+        """Until the fault has been dealt with, and a few steps more where it did not end the one under way; for a coordinator: how long
+        it took until it was connected with all workers again, in ms."""
+        first = others[0]
+        if fault in NEXT_STEP or fault == EVERYBODY:
+            self.wait_for(lambda: first.last()[2] > at, 'the next step')
+            return ()
+        took = ()
+        if fault in ('partition', 'leave'):
+            self.wait_for(lambda: first.last()[1] == WORKERS - 1, 'the others go on')
+        elif fault == 'join':
+            self.wait_for(lambda: first.last()[1] == WORKERS + 1, 'the newcomer trains')
+        elif fault == 'kill coordinator':
+            self.wait_for(lambda: self.connections() == WORKERS, 'the workers have found the coordinator')
+            took = ((time.monotonic_ns() - at) / 1e6,)
+        version = first.last()[0]
+        self.wait_for(lambda: first.last()[0] >= version + FEW_STEPS, 'a few steps')
+        return took
+
+    def losses(self):
+        """How many workers the coordinator has said to be lost."""
+        return self.job.log().count('muster: lost ')
+
+    def note_surprise(self, fault, cost_ns, losses):
+        """Where others were lost than the one that was struck, or it took long: when, and what the coordinator said meanwhile."""
+        expected = 0 if fault in ('nothing', 'join', 'leave', 'kill coordinator') else 1
+        if fault != EVERYBODY and (self.losses() > losses + expected or cost_ns > 1.3e9):
+            print(f'    {time.strftime("%H:%M:%S")} {fault}: {cost_ns / 1e6:.0f} ms, {self.losses() - losses} lost: '
+                  f"{self.job.log().strip().rpartition('muster: ')[2]}", flush=True)
+
     def measure(self, fault):
-        """(its cost, a usual period), in ms. The cost is the time to the next step, less a period; of a cut, which itself takes a while,
-        the longest period until the others train on; of who joins and leaves, of a coordinator, and of nothing at all: that of the
-        next 0.7 s. Less the median one."""
+        """(its cost, a usual period), in ms, and of a coordinator how long it was away. The cost is the time to the next step, less a
+        period; of what does not end the step under way, and of a cut, which itself takes a while: the longest period until a few steps
+        after all goes on, less the median one."""
         self.settle()
         time.sleep(random.random() * 0.02)
         before = [t for _, _, t in self.members()[0].steps()]
+        losses = self.losses()
         at, others = self.strike(fault)
-        if fault in NEXT_STEP or fault == EVERYBODY:
-            self.wait_for(lambda: others[0].last()[2] > at, 'the next step')
-        elif fault == 'partition':
-            self.wait_for(lambda: others[0].last()[1] == WORKERS - 1, 'the others go on')
-        else:
-            time.sleep(WINDOW_S)
-        steps = [t for _, _, t in others[0].steps()]
+        took = self.wait_until_over(fault, at, others)
+        steps = others[0].steps()
+        lost = [(v, w) for (v, *_), (w, *_) in zip(steps, steps[1:]) if w != v + 1]
+        assert not lost or fault == EVERYBODY, f'{fault}: a step is lost: {lost}'
+        times = [t for _, _, t in steps]
         periods = sorted(b - a for a, b in zip(before, before[1:]))
         period = periods[len(periods) // 2] if periods else 0
         if fault in NEXT_STEP or fault == EVERYBODY:
-            cost = min(t for t in steps if t > at) - at - period
+            cost = min(t for t in times if t > at) - at - period
         else:
-            cost = max(b - a for a, b in zip(steps, steps[1:]) if b > at) - period
+            cost = max(b - a for a, b in zip(times, times[1:]) if b > at) - period
+        self.note_surprise(fault, cost, losses)
         self.tidy(fault, others)
-        return cost / 1e6, period / 1e6
+        return (cost / 1e6, period / 1e6, *took)

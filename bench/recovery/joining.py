@@ -1,0 +1,129 @@
+"""What a worker that joins costs the others, by the bytes of state that it reads from them.
+
+Two workers train. A third one starts, and joins: how much longer the longest step is than a usual one, beside the time that so many bytes
+take through a plain connection of this machine; how much longer the second longest is; and how much longer the other steps are, until then,
+than while a program that needs as much processor time and memory as the joiner, and does not join.
+"""
+import os
+import pathlib
+import signal
+import socket
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+
+import scene
+from results import quantiles
+
+MEGABYTES = (5, 50, 500)
+MEMBERS, AFTER_STEPS, ALLOWED_MS, CHUNK = 2, 20, 20, 1 << 20
+TICKS = os.sysconf('SC_CLK_TCK')
+
+
+def transfer_ms(size):
+    """Of so many bytes, to memory that has been written before, through a TCP connection of this host."""
+    listener = socket.create_server(('127.0.0.1', 0))
+    source, target = memoryview(bytes(CHUNK)), memoryview(bytearray(b'\1' * size))
+
+    def send():
+        with socket.create_connection(listener.getsockname()) as s:
+            for first in range(0, size, CHUNK):
+                s.sendall(source[:min(CHUNK, size - first)])
+
+    sender = threading.Thread(target=send)
+    began, at = time.monotonic(), 0
+    sender.start()
+    with listener.accept()[0] as s:
+        while at < size:
+            at += s.recv_into(target[at:at + CHUNK])
+    sender.join()
+    listener.close()
+    return (time.monotonic() - began) * 1000
+
+
+def processor_ms(pid):
+    """What a process has needed up to now."""
+    fields = pathlib.Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
+    return (int(fields[11]) + int(fields[12])) * 1000 / TICKS
+
+
+def periods(steps, since, until):
+    """(Milliseconds, the workers at its end) of each step that ended in that time."""
+    return [((b[2] - a[2]) / 1e6, b[1]) for a, b in zip(steps, steps[1:]) if since < b[2] <= until]
+
+
+class Joining:
+    def __init__(self, build, folder, size):
+        words = [build / 'bench' / 'recovery_worker', 'elastic', scene.PARAMETERS, scene.COMPUTE_US, 1 << 30, MEMBERS]
+        self.scene, self.size, self.program = scene.Scene(build, folder, words, first_size=MEMBERS), size, words[0]
+        self.scene.job.environment['RECOVERY_STATE'] = str(size - 4 * scene.PARAMETERS)  # beside the model
+
+    def settle(self):
+        while len(self.scene.members()) < MEMBERS:
+            self.scene.add_worker()
+        self.first = self.scene.members()[0]
+        self.scene.wait_for(lambda: self.first.last()[1] == MEMBERS, 'the members train')
+        self.wait_for_steps(scene.SETTLED_STEPS)
+
+    def wait_for_steps(self, count):
+        version = self.first.last()[0]
+        self.scene.wait_for(lambda: self.first.last()[0] >= version + count, 'a few steps')
+
+    def join(self):
+        """(The longest step, the second longest, in ms beyond a usual one; the mean of the others until then; what the joiner needed)."""
+        self.settle()
+        usual = statistics.median(period for period, _ in periods(self.first.steps(), 0, time.monotonic_ns()))
+        began = time.monotonic_ns()
+        self.scene.add_worker()
+        joiner = self.scene.job.workers[-1]
+        self.scene.wait_for(lambda: self.first.last()[1] == MEMBERS + 1, 'the joiner trains')
+        needed_ms = processor_ms(joiner.process.pid)
+        self.wait_for_steps(AFTER_STEPS)
+        found = periods(self.first.steps(), began, time.monotonic_ns())
+        after = statistics.median(period for period, workers in found[-AFTER_STEPS // 2:])
+        joiner.send(signal.SIGTERM)
+        joiner.process.wait()
+        beyond = sorted((period - (usual if workers == MEMBERS else after) for period, workers in found), reverse=True)
+        longest = max(range(len(found)), key=lambda i: found[i][0])
+        before = [period for period, _ in found[:longest]]
+        return beyond[0], beyond[1], before, needed_ms, usual
+
+    def burn(self, needed_ms):
+        """The steps' times while a program needs the same."""
+        self.settle()
+        began = time.monotonic_ns()
+        subprocess.run([str(self.program), 'burn', str(self.size), str(int(needed_ms))], check=True)
+        ended = time.monotonic_ns()
+        self.wait_for_steps(1)
+        return [period for period, _ in periods(self.first.steps(), began, ended)]
+
+
+def measure_size(build, size, trials):
+    waits, seconds, joined, burnt, usual, needed = [], [], [], [], [], []
+    with tempfile.TemporaryDirectory() as folder:
+        job = Joining(build, folder, size)
+        with job.scene:
+            for _ in range(trials):
+                longest, second, before, needed_ms, period = job.join()
+                waits.append(longest)
+                seconds.append(second)
+                usual.append(period)
+                needed.append(needed_ms)
+                joined += before
+                burnt += job.burn(needed_ms)
+    transfer = statistics.median(transfer_ms(size) for _ in range(5))
+    return {'wait': quantiles(waits), 'second': quantiles(seconds), 'others': statistics.mean(joined or usual),
+            'control': statistics.mean(burnt or usual), 'step': statistics.median(usual), 'processor': statistics.median(needed),
+            'allowed': transfer + ALLOWED_MS, 'trials': trials}
+
+
+def measure(build, trials, results):
+    for megabytes in [m for m in MEGABYTES if not results.has('join', str(m))]:
+        row = measure_size(build, megabytes * 1_000_000, trials)
+        ratio = row['others'] / row['control'] - 1
+        print(f"join, {megabytes:3} MB: one step waits {row['wait']['median']:.1f} ms (max {row['wait']['max']:.1f} of {trials}; state/bandwidth + 20: "
+              f"{row['allowed']:.1f}), the next longest {row['second']['median']:.1f} (max {row['second']['max']:.1f}); the others, before it: "
+              f"{row['others']:.2f} ms, beside the control {row['control']:.2f} ({ratio:+.1%}; usual: {row['step']:.2f})", flush=True)
+        results.put('join', {**results.data.get('join', {}), str(megabytes): row})
