@@ -7,7 +7,7 @@ if(MUSTER_STATIC)
   set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
   set(uv -static) # libuv-static.pc
 endif()
-foreach(module IN ITEMS jansson libfyaml libuv sqlite3 libmicrohttpd libcurl gnutls cmocka)
+foreach(module IN ITEMS jansson libfyaml libuv sqlite3 libmicrohttpd libcurl gnutls zlib cmocka)
   string(TOUPPER ${module} id)
   set(suffix)
   if(module STREQUAL libuv)
