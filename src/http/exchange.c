@@ -1,4 +1,4 @@
-/* One request and its reply, whole or streamed, over libmicrohttpd's suspend and resume.
+/* One request and its reply, over libmicrohttpd's suspend and resume; see reply.c for what is sent.
  *
  * A connection is suspended while its handler has nothing to say, and resumed by a write. A
  * suspended connection never notices that its client closed: a UV_DISCONNECT poll does, and resumes
@@ -17,12 +17,7 @@
 
 /* A body so many times over its limit is refused at its head. Of a smaller one the rest is read,
  * since a client that still writes would take the answer for a broken connection. */
-enum { BLOCK_BYTES = 32768, OVERSIZED = 8 };
-
-static struct exchange *of(struct http_reply *reply)
-{
-    return (struct exchange *)reply;
-}
+enum { OVERSIZED = 8 };
 
 /* ---- suspend and resume ---- */
 
@@ -65,7 +60,7 @@ static void start_watching(struct exchange *x)
     uv_poll_start(watch, UV_DISCONNECT, on_disconnect);
 }
 
-static void suspend(struct exchange *x)
+void exchange_suspend(struct exchange *x)
 {
     if (!x->suspended) {
         x->suspended = true;
@@ -74,7 +69,7 @@ static void suspend(struct exchange *x)
     }
 }
 
-static void resume(struct exchange *x)
+void exchange_resume(struct exchange *x)
 {
     if (x->suspended) {
         x->suspended = false;
@@ -83,8 +78,7 @@ static void resume(struct exchange *x)
     }
 }
 
-/* From here on the handler may not touch the reply. */
-static void release(struct exchange *x)
+void exchange_release(struct exchange *x)
 {
     x->released = true;
     x->reply.on_gone = NULL;
@@ -97,186 +91,13 @@ void exchange_abandon(struct exchange *x)
     x->gone = true;
     if (!x->released) {
         void (*on_gone)(void *) = x->reply.on_gone;
-        release(x);
+        exchange_release(x);
         if (on_gone) {
             on_gone(x->reply.arg);
         }
     }
-    resume(x);
+    exchange_resume(x);
 }
-
-/* ---- the reply's operations ---- */
-
-static void op_header(struct http_reply *reply, const char *name, const char *value)
-{
-    struct exchange *x = of(reply);
-    assert(!x->response && "headers come before the answer");
-    if (x->header_count < HEADERS_MAX) {
-        char **pair = x->headers[x->header_count];
-        pair[0] = strdup(name);
-        pair[1] = strndup(value, HEADER_BYTES_MAX);
-        x->header_count += pair[0] && pair[1];
-    }
-}
-
-/* Hands the response over: now, when libmicrohttpd is calling us anyway, else by waking it. */
-static void answer(struct exchange *x, int status, const char *type, struct MHD_Response *response)
-{
-    x->status = status;
-    x->response = response;
-    x->state = EXCHANGE_ANSWERED;
-    if (type) {
-        MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-    }
-    for (size_t i = 0; i < x->header_count; i++) {
-        MHD_add_response_header(response, x->headers[i][0], x->headers[i][1]);
-    }
-    if (!x->in_callback) {
-        resume(x);
-    }
-}
-
-static void op_send(struct http_reply *reply, int status, const char *type, const void *bytes,
-                    size_t count)
-{
-    struct exchange *x = of(reply);
-    assert(x->state == EXCHANGE_HANDLING && !x->released);
-    release(x);
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(count, (void *)bytes, MHD_RESPMEM_MUST_COPY);
-    if (!response) {
-        exchange_abandon(x);
-        return;
-    }
-    answer(x, status, type, response);
-}
-
-static ssize_t read_stream(void *arg, uint64_t position, char *into, size_t room)
-{
-    struct exchange *x = arg;
-    (void)position;
-    size_t waiting = x->queue.used - x->sent;
-    if (x->gone) {
-        return MHD_CONTENT_READER_END_WITH_ERROR;
-    }
-    if (waiting == 0) {
-        if (x->released) {
-            return MHD_CONTENT_READER_END_OF_STREAM;
-        }
-        suspend(x);
-        return 0;
-    }
-    size_t count = waiting < room ? waiting : room;
-    memcpy(into, x->queue.data + x->sent, count);
-    x->sent += count;
-    x->server->queued_bytes -= count;
-    if (x->sent >= x->queue.used / 2) {
-        buf_consume(&x->queue, x->sent);
-        x->sent = 0;
-    }
-    if (x->full && waiting - count < x->server->limits.queue_bytes_max / 2) {
-        x->full = false;
-        if (x->reply.on_drained) {
-            x->reply.on_drained(x->reply.arg);
-        }
-    }
-    return (ssize_t)count;
-}
-
-static int op_start(struct http_reply *reply, int status, const char *type)
-{
-    struct exchange *x = of(reply);
-    assert(x->state == EXCHANGE_HANDLING && !x->released);
-    struct MHD_Response *response =
-        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES, read_stream, x, NULL);
-    if (!response) {
-        return MUSTER_ENOMEM;
-    }
-    answer(x, status, type, response);
-    return 0;
-}
-
-/* Who has read all gets the next one, however much others leave unread. */
-static bool has_room(const struct exchange *x, size_t count)
-{
-    const struct http_limits *limits = &x->server->limits;
-    size_t waiting = x->queue.used - x->sent;
-    return waiting + count <= limits->queue_bytes_max &&
-           (waiting == 0 || x->server->queued_bytes + count <= limits->queues_bytes_max);
-}
-
-static int op_write(struct http_reply *reply, const void *bytes, size_t count)
-{
-    struct exchange *x = of(reply);
-    assert(x->response && !x->released);
-    if (!has_room(x, count)) {
-        x->full = true;
-        return MUSTER_EAGAIN;
-    }
-    buf_add(&x->queue, bytes, count);
-    if (buf_failed(&x->queue)) {
-        x->queue.failed = false;
-        return MUSTER_EAGAIN;
-    }
-    x->server->queued_bytes += count;
-    resume(x);
-    return 0;
-}
-
-static void op_end(struct http_reply *reply)
-{
-    struct exchange *x = of(reply);
-    assert(x->response && !x->released);
-    release(x);
-    resume(x);
-}
-
-/* 101: the head of the answer is the last of HTTP. */
-static int upgrade(struct exchange *x, const char *protocol)
-{
-    struct MHD_Response *response = MHD_create_response_for_upgrade(upgrade_done, x);
-    if (!response) {
-        return MUSTER_ENOMEM;
-    }
-    MHD_add_response_header(response, MHD_HTTP_HEADER_UPGRADE, protocol);
-    release(x);
-    answer(x, MHD_HTTP_SWITCHING_PROTOCOLS, NULL, response);
-    return 0;
-}
-
-static int op_upgrade(struct http_reply *reply, const char *protocol,
-                      void (*take)(void *arg, int fd), void *arg)
-{
-    struct exchange *x = of(reply);
-    assert(x->state == EXCHANGE_HANDLING && !x->released);
-    int r = x->server->socket_path ? upgrade(x, protocol) : MUSTER_EUNSUPPORTED;
-    x->take = r < 0 ? NULL : take;
-    x->take_arg = arg;
-    return r;
-}
-
-static int op_leave(struct http_reply *reply, const char *protocol,
-                    void (*take)(void *arg, struct http_socket *socket), void *arg)
-{
-    struct exchange *x = of(reply);
-    assert(x->state == EXCHANGE_HANDLING && !x->released);
-    int r = 0;
-    if (x->server->socket_path) {
-        r = upgrade(x, protocol);
-    } else if (x->in_callback) {
-        release(x);
-        x->state = EXCHANGE_LEAVING;
-        x->protocol = protocol;
-    } else {
-        r = MUSTER_EUNSUPPORTED; /* an answer that comes later: nobody asks for that */
-    }
-    x->take_socket = r < 0 ? NULL : take;
-    x->take_arg = arg;
-    return r;
-}
-
-static const struct http_reply_ops ops = {op_header, op_send,    op_start, op_write,
-                                          op_end,    op_upgrade, op_leave};
 
 /* ---- libmicrohttpd's side ---- */
 
@@ -290,7 +111,7 @@ static struct exchange *begin(struct http_server *server, struct MHD_Connection 
         free(copy);
         return NULL;
     }
-    x->reply.ops = &ops;
+    x->reply.ops = &reply_ops;
     x->server = server;
     x->connection = connection;
     x->path = copy;
@@ -331,7 +152,7 @@ static enum MHD_Result proceed(struct exchange *x)
         return MHD_YES;
     }
     if (x->state != EXCHANGE_ANSWERED) {
-        suspend(x);
+        exchange_suspend(x);
         return MHD_YES;
     }
     x->state = EXCHANGE_RESPONDING;

@@ -138,6 +138,10 @@ void upgrade_failed(struct exchange *x);
 /* Before libmicrohttpd stops: each socket is at its end. */
 void upgrade_end_all(struct http_server *server);
 
+/* ---- reply.c: what makes and sends a reply ---- */
+
+extern const struct http_reply_ops reply_ops;
+
 /* ---- exchange.c and request.c ---- */
 
 /* libmicrohttpd's callbacks. */
@@ -149,6 +153,13 @@ void exchange_completed(void *server, struct MHD_Connection *connection, void **
 
 /* Tells the handler, if it still cares, and lets libmicrohttpd take the connection down. */
 void exchange_abandon(struct exchange *x);
+
+/* The connection waits for a write, and goes on by it; both may be called again. */
+void exchange_suspend(struct exchange *x);
+void exchange_resume(struct exchange *x);
+
+/* From here on the handler may not touch the reply. */
+void exchange_release(struct exchange *x);
 
 /* Calls the server's handler with the request. */
 void exchange_call(struct exchange *x, const char *method);
