@@ -2,7 +2,7 @@
 #include "controller/cache.h"
 
 #include "base/doc.h"
-#include "control/projection/projection.h"
+#include "controller/cache_item.h"
 #include "controller/cluster.h"
 #include "controller/planted.h"
 #include "job/job.h"
@@ -13,23 +13,6 @@
 #include <string.h>
 #include <uthash.h>
 #include <utlist.h>
-
-enum { ID_BYTES = 1024 };
-
-/* The texts follow the struct: id, owner's job key, uid, version, document. */
-struct cache_item {
-    struct cache_group *group; /* NULL: a job */
-    struct cache_item *prev, *next;
-    UT_hash_handle hh;
-    enum control_resource resource;
-    unsigned listing;
-    bool gone;
-    bool finished;
-    bool packed;
-    size_t size_bytes;
-    const char *id, *job, *uid, *version, *document;
-    char texts[];
-};
 
 struct cache_group {
     struct cache_item *items[CONTROL_RESOURCES];
@@ -93,13 +76,6 @@ static struct cache_group *group_of(struct cache *c, const char *owner)
     return group;
 }
 
-static const char *make_id(enum control_resource resource, const char *namespace, const char *name,
-                           char ret_id[ID_BYTES])
-{
-    snprintf(ret_id, ID_BYTES, "%c%s/%s", 'a' + (char)resource, namespace, name);
-    return ret_id;
-}
-
 static struct cache_item *find(const struct cache *c, const char *id)
 {
     struct cache_item *item = NULL;
@@ -109,55 +85,12 @@ static struct cache_item *find(const struct cache *c, const char *id)
 
 static struct cache_item *find_job(const struct cache *c, const char *key)
 {
-    char id[ID_BYTES];
+    char id[CACHE_ID_BYTES];
     snprintf(id, sizeof id, "%c%s", 'a' + CONTROL_JOB, key);
     return find(c, id);
 }
 
-/* ---- packing ---- */
-
-static const char *append(char **at, const char *text)
-{
-    size_t bytes = strlen(text) + 1;
-    char *start = memcpy(*at, text, bytes);
-    *at += bytes;
-    return start;
-}
-
-static struct cache_item *pack(enum control_resource resource, const char *id, const char *job,
-                               const char *uid, const char *version, const char *document)
-{
-    const char *texts[] = {id, job, uid, version, document};
-    size_t bytes = sizeof(struct cache_item);
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        bytes += strlen(texts[i]) + 1;
-    }
-    struct cache_item *item = calloc(1, bytes);
-    if (item) {
-        char *at = item->texts;
-        item->resource = resource;
-        item->size_bytes = bytes;
-        item->id = append(&at, id);
-        item->job = append(&at, job);
-        item->uid = append(&at, uid);
-        item->version = append(&at, version);
-        item->document = append(&at, document);
-    }
-    return item;
-}
-
-static char *document_of(enum control_resource resource, const json_t *object)
-{
-    if (resource == CONTROL_JOB) {
-        return doc_print(object);
-    }
-    json_t *own = resource == CONTROL_POD          ? control_project_pod(object)
-                  : resource >= CONTROL_AUTOSCALER ? control_project_companion(object)
-                                                   : control_project_object(object);
-    char *text = own ? doc_print(own) : NULL;
-    json_decref(own);
-    return text;
-}
+/* ---- changes ---- */
 
 /* The PyTorchJob that controls the object; NULL: none. */
 static const json_t *owner_of(const json_t *object)
@@ -222,10 +155,10 @@ static bool is_older(const struct cache *c, const struct cache_item *old,
 int cache_put(struct cache *c, enum control_resource resource, const json_t *object,
               struct cache_change *ret)
 {
-    char id[ID_BYTES];
+    char id[CACHE_ID_BYTES];
     const char *namespace = doc_text(object, "metadata.namespace", "");
     describe(resource, object, ret);
-    struct cache_item *old = find(c, make_id(resource, namespace, ret->name, id));
+    struct cache_item *old = find(c, cache_item_id(resource, namespace, ret->name, id));
     if (!ret->changed || is_older(c, old, ret)) {
         if (old && !ret->changed) { /* its owner let go of it */
             snprintf(ret->job, sizeof ret->job, "%s", old->job);
@@ -237,9 +170,9 @@ int cache_put(struct cache *c, enum control_resource resource, const json_t *obj
     if (!old && HASH_COUNT(c->items) >= c->objects_max) {
         return MUSTER_ETOOBIG;
     }
-    char *document = document_of(resource, object);
+    char *document = cache_item_document(resource, object);
     struct cache_item *item =
-        document ? pack(resource, id, ret->job, ret->uid, ret->version, document) : NULL;
+        document ? cache_item_new(resource, id, ret->job, ret->uid, ret->version, document) : NULL;
     free(document);
     if (!item) {
         return MUSTER_ENOMEM;
@@ -255,10 +188,10 @@ int cache_put(struct cache *c, enum control_resource resource, const json_t *obj
 void cache_remove(struct cache *c, enum control_resource resource, const json_t *object,
                   struct cache_change *ret)
 {
-    char id[ID_BYTES];
+    char id[CACHE_ID_BYTES];
     describe(resource, object, ret);
     struct cache_item *item =
-        find(c, make_id(resource, doc_text(object, "metadata.namespace", ""), ret->name, id));
+        find(c, cache_item_id(resource, doc_text(object, "metadata.namespace", ""), ret->name, id));
     ret->gone = true;
     if (item && strcmp(item->uid, ret->uid) == 0) {
         drop(c, item);
@@ -322,16 +255,10 @@ bool cache_job(const struct cache *c, const char *key, struct cache_job *ret)
     return item != NULL;
 }
 
-static json_t *parse(const struct cache_item *item)
-{
-    json_t *doc = NULL;
-    return doc_parse(item->document, strlen(item->document), &doc, NULL) == 0 ? doc : NULL;
-}
-
 json_t *cache_job_object(const struct cache *c, const char *key)
 {
     const struct cache_item *item = find_job(c, key);
-    return item && !item->packed ? parse(item) : NULL;
+    return item && !item->packed ? cache_item_parse(item) : NULL;
 }
 
 void cache_pack_job(struct cache *c, const char *key)
@@ -340,7 +267,8 @@ void cache_pack_job(struct cache *c, const char *key)
     if (!item || item->packed || !item->finished) {
         return;
     }
-    struct cache_item *small = pack(CONTROL_JOB, item->id, item->job, item->uid, item->version, "");
+    struct cache_item *small =
+        cache_item_new(CONTROL_JOB, item->id, item->job, item->uid, item->version, "");
     if (small) {
         small->gone = item->gone;
         small->finished = small->packed = true;
@@ -357,7 +285,7 @@ json_t *cache_list(const struct cache *c, enum control_resource resource, const 
     HASH_FIND_STR(c->groups, owner, group);
     for (struct cache_item *item = group ? group->items[resource] : NULL; item && list;
          item = item->next) {
-        if (json_array_append_new(list, parse(item)) != 0) {
+        if (json_array_append_new(list, cache_item_parse(item)) != 0) {
             json_decref(list);
             list = NULL;
         }
@@ -368,8 +296,8 @@ json_t *cache_list(const struct cache *c, enum control_resource resource, const 
 static const struct cache_item *find_uid(const struct cache *c, enum control_resource resource,
                                          const char *namespace, const char *name, const char *uid)
 {
-    char id[ID_BYTES];
-    const struct cache_item *item = find(c, make_id(resource, namespace, name, id));
+    char id[CACHE_ID_BYTES];
+    const struct cache_item *item = find(c, cache_item_id(resource, namespace, name, id));
     return item && strcmp(item->uid, uid) == 0 ? item : NULL;
 }
 
@@ -389,16 +317,16 @@ bool cache_shows_end(const struct cache *c, const char *namespace, const struct 
 bool cache_is_of(const struct cache *c, enum control_resource resource, const char *namespace,
                  const char *name, const char *owner)
 {
-    char id[ID_BYTES];
-    const struct cache_item *item = find(c, make_id(resource, namespace, name, id));
+    char id[CACHE_ID_BYTES];
+    const struct cache_item *item = find(c, cache_item_id(resource, namespace, name, id));
     return item && item->group && strcmp(item->group->owner, owner) == 0;
 }
 
 bool cache_has_version(const struct cache *c, enum control_resource resource, const char *namespace,
                        const char *name, const char *version)
 {
-    char id[ID_BYTES];
-    const struct cache_item *item = find(c, make_id(resource, namespace, name, id));
+    char id[CACHE_ID_BYTES];
+    const struct cache_item *item = find(c, cache_item_id(resource, namespace, name, id));
     return item && cluster_version_compare(item->version, version) >= 0;
 }
 
