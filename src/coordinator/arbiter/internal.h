@@ -109,6 +109,16 @@ struct arbiter {
 /* The first failure is the step's. */
 void arbiter_fail(struct arbiter *a, int code);
 
+/* ---- What rendezvous is told (step.c) ---- */
+
+/* And what it says to that is carried out. */
+void arbiter_tell(struct arbiter *a, const struct rendezvous_event *event);
+
+/* ---- What a worker says (hear.c) ---- */
+
+/* The message of the event at hand. */
+void arbiter_hear(struct arbiter *a);
+
 /* ---- What rendezvous says (announce.c) ---- */
 
 void arbiter_carry_out(struct arbiter *a, const struct rendezvous_effect *effect);

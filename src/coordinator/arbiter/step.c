@@ -12,7 +12,7 @@
 
 /* ---- Telling rendezvous ---- */
 
-static void tell(struct arbiter *a, const struct rendezvous_event *event)
+void arbiter_tell(struct arbiter *a, const struct rendezvous_event *event)
 {
     if (a->failed) {
         return;
@@ -37,9 +37,10 @@ static void give_up_expired(struct arbiter *a)
         struct card *card = &a->cards[i];
         if (card->expired && card->incarnation == a->rendezvous->peers[i].incarnation) {
             bool ended = a->rendezvous->complete;
-            tell(a, &(struct rendezvous_event){.kind = ended ? RENDEZVOUS_LEAVE : RENDEZVOUS_DEAD,
-                                               .incarnation = card->incarnation,
-                                               .finished = ended});
+            arbiter_tell(
+                a, &(struct rendezvous_event){.kind = ended ? RENDEZVOUS_LEAVE : RENDEZVOUS_DEAD,
+                                              .incarnation = card->incarnation,
+                                              .finished = ended});
         }
         card->expired = false;
     }
@@ -49,7 +50,7 @@ static void note_complete(struct arbiter *a)
 {
     if (a->rendezvous->phase != RENDEZVOUS_READING && !a->rendezvous->complete &&
         ledger_is_full(&a->ledger)) {
-        tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_COMPLETE});
+        arbiter_tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_COMPLETE});
     }
 }
 
@@ -58,7 +59,7 @@ static void note_complete(struct arbiter *a)
 static void tell_of_blames(struct arbiter *a)
 {
     if (a->rendezvous->phase == RENDEZVOUS_RUNNING && a->blames_told != a->blames) {
-        tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_REOPEN});
+        arbiter_tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_REOPEN});
     }
 }
 
@@ -145,160 +146,13 @@ static void start(struct arbiter *a)
         return;
     }
     arbiter_datasets_declare(a);
-    tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_START, .term = a->least_term});
+    arbiter_tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_START, .term = a->least_term});
     arbiter_records_tick(a);
     arbiter_records_join(a);
     leases_start(a);
     a->told_generation = a->rendezvous->generation;
     if (a->rendezvous->generation == 0) {
         arbiter_await_reports(a, 0, a->first_ms);
-    }
-}
-
-static void note_join(struct arbiter *a, const struct arbiter_event *event)
-{
-    const struct rendezvous_peer *peer = rendezvous_find(a->rendezvous, event->incarnation);
-    if (peer) {
-        struct card *card = &a->cards[peer - a->rendezvous->peers];
-        if (card->incarnation != event->incarnation) {
-            *card = (struct card){.incarnation = event->incarnation};
-        }
-        card->address = event->message->join.address;
-        arbiter_clean_name(&event->message->join.name, card->name);
-    }
-}
-
-/* One that is older than all steps that are kept comes too late to be of use. */
-static void hear_checkpoint(struct arbiter *a, const struct wire_checkpoint *told)
-{
-    if (told->version < a->ledger.first) {
-        return;
-    }
-    tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_CHECKPOINT,
-                                       .incarnation = a->event->incarnation,
-                                       .generation = told->generation,
-                                       .version = told->version});
-    if (a->rendezvous->pending_checkpoint == told->version) {
-        replay_keep(&a->offered, told);
-    }
-}
-
-static void hear_checkpoint_failed(struct arbiter *a, const struct wire_checkpoint_failed *told)
-{
-    if (told->reading) {
-        tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_UNREADABLE,
-                                           .incarnation = a->event->incarnation,
-                                           .generation = told->generation,
-                                           .version = told->version});
-    }
-}
-
-/* Whom all wait for has been silent to another worker as long as those are that are given up: the
- * coordinator asks it by CLOSE, and an answer takes no time. */
-static void hasten(struct arbiter *a, uint64_t lost)
-{
-    const struct rendezvous *s = a->rendezvous;
-    struct card *missed = arbiter_card(a, lost);
-    if (missed) {
-        missed->missed = s->generation;
-    }
-    if (a->deadline_ms == INT64_MAX || a->deadline_generation != s->generation) {
-        return;
-    }
-    for (uint32_t i = 0; i < s->room; i++) {
-        const struct rendezvous_peer *peer = &s->peers[i];
-        bool late = peer->standing == RENDEZVOUS_MEMBER && !peer->reported && !peer->gone;
-        if (late && a->cards[i].missed != s->generation) {
-            return;
-        }
-    }
-    int64_t soon_ms = a->now_ms + ARBITER_MISSED_MS;
-    a->deadline_ms = soon_ms < a->deadline_ms ? soon_ms : a->deadline_ms;
-}
-
-static void hear_report(struct arbiter *a, const struct wire_report *report)
-{
-    uint64_t first = report->steps.count > 0 ? report->steps.list[0].version : report->version + 1;
-    tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_REPORT,
-                                       .incarnation = a->event->incarnation,
-                                       .generation = report->generation,
-                                       .version = report->version,
-                                       .first = first,
-                                       .lost = report->lost,
-                                       .ended = report->ended,
-                                       .closed = report->closed,
-                                       .loaded = report->loaded,
-                                       .prepared = report->prepared.count > 0});
-    if (report->closed && report->generation == a->rendezvous->generation) {
-        hasten(a, report->lost);
-    }
-}
-
-static void hear_leave(struct arbiter *a, struct card *card, const struct wire_leave *leave)
-{
-    if (card) {
-        card->broken_off = leave->broken_off;
-    }
-    tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_LEAVE,
-                                       .incarnation = a->event->incarnation,
-                                       .finished = leave->finished});
-}
-
-static void hear_commits(struct arbiter *a, const struct wire_commits *commits)
-{
-    const struct wire_steps *steps = &commits->steps;
-    tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_COMMITS,
-                                       .incarnation = a->event->incarnation,
-                                       .generation = commits->generation,
-                                       .first = steps->list[0].version,
-                                       .version = steps->list[steps->count - 1].version});
-}
-
-static void hear_failure(struct arbiter *a, const struct wire_text *why)
-{
-    char text[WIRE_TEXT_MAX + 1] = "";
-    memcpy(text, why->bytes, why->count);
-    arbiter_fail_job(a, why->count > 0 ? text : "a worker says so");
-}
-
-static void hear(struct arbiter *a)
-{
-    if (arbiter_has_failed(a)) {
-        arbiter_expel_failed(a, a->event->incarnation);
-        return;
-    }
-    if (leases_hear(a)) {
-        return;
-    }
-    const struct wire_message *m = a->event->message;
-    struct rendezvous_event event = {.incarnation = a->event->incarnation};
-    struct card *card = arbiter_card(a, event.incarnation);
-    arbiter_records_renew(a, event.incarnation);
-    if (card) {
-        card->away = false;
-    }
-    switch ((int)m->kind) {
-    case WIRE_JOIN:
-        event.kind = RENDEZVOUS_JOIN;
-        tell(a, &event);
-        note_join(a, a->event);
-        break;
-    case WIRE_LEAVE: hear_leave(a, card, &m->leave); break;
-    case WIRE_REPORT: hear_report(a, &m->report); break;
-    case WIRE_COMMITS: hear_commits(a, &m->commits); break;
-    case WIRE_CHECKPOINT: hear_checkpoint(a, &m->checkpoint); break;
-    case WIRE_CHECKPOINT_FAILED: hear_checkpoint_failed(a, &m->checkpoint_failed); break;
-    case WIRE_DATASET: arbiter_datasets_hear(a, &m->dataset); break;
-    case WIRE_PASS: arbiter_blame_hear(a, card, &m->pass); break;
-    case WIRE_FAIL: hear_failure(a, &m->fail.why); break;
-    case WIRE_ASK:
-        if (card && m->ask.records > 0) {
-            arbiter_records_ask(a, card, m->ask.records);
-        }
-        break;
-    default:
-        break; /* PROGRESS has renewed its leases, HEALED is for people; of the others the
-                  server lets none pass */
     }
 }
 
@@ -315,10 +169,10 @@ static void note_connection(struct arbiter *a, bool is_new)
         card->watched = a->event->cause == ARBITER_CAUSE_PENDING;
         card->at_hand.count = is_new ? 0 : card->at_hand.count; /* it says again what it has */
     }
-    tell(a, &(struct rendezvous_event){.kind = joins    ? RENDEZVOUS_DEAD
-                                               : is_new ? RENDEZVOUS_CONNECTED
-                                                        : RENDEZVOUS_DISCONNECTED,
-                                       .incarnation = a->event->incarnation});
+    arbiter_tell(a, &(struct rendezvous_event){.kind = joins    ? RENDEZVOUS_DEAD
+                                                       : is_new ? RENDEZVOUS_CONNECTED
+                                                                : RENDEZVOUS_DISCONNECTED,
+                                               .incarnation = a->event->incarnation});
 }
 
 /* What it said at last may be lost, but not that it ended well. */
@@ -334,9 +188,10 @@ static void dead(struct arbiter *a)
     }
     if (peer && !peer->gone) {
         arbiter_blame_dead(a, a->event->incarnation, a->event->cause);
-        tell(a, &(struct rendezvous_event){.kind = well ? RENDEZVOUS_LEAVE : RENDEZVOUS_DEAD,
-                                           .incarnation = a->event->incarnation,
-                                           .finished = well});
+        arbiter_tell(a,
+                     &(struct rendezvous_event){.kind = well ? RENDEZVOUS_LEAVE : RENDEZVOUS_DEAD,
+                                                .incarnation = a->event->incarnation,
+                                                .finished = well});
     }
 }
 
@@ -356,12 +211,12 @@ static void tick(struct arbiter *a)
     arbiter_records_tick(a);
     leases_tick(a);
     if (hangs != 0) {
-        tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_DEAD, .incarnation = hangs});
+        arbiter_tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_DEAD, .incarnation = hangs});
     }
     if (a->now_ms >= a->deadline_ms) {
         a->deadline_ms = INT64_MAX;
-        tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_DEADLINE,
-                                           .generation = a->deadline_generation});
+        arbiter_tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_DEADLINE,
+                                                   .generation = a->deadline_generation});
     }
 }
 
@@ -370,7 +225,7 @@ static void durable(struct arbiter *a)
 {
     leases_durable(a);
     if (a->rendezvous->syncing) {
-        tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_DURABLE});
+        arbiter_tell(a, &(struct rendezvous_event){.kind = RENDEZVOUS_DURABLE});
     }
 }
 
@@ -385,7 +240,7 @@ static void take(struct arbiter *a)
     switch (a->event->kind) {
     case ARBITER_REPLAY: replay(a, a->event); break;
     case ARBITER_START: start(a); break;
-    case ARBITER_MESSAGE: hear(a); break;
+    case ARBITER_MESSAGE: arbiter_hear(a); break;
     case ARBITER_DISCONNECTED: note_connection(a, false); break;
     case ARBITER_CONNECTED: note_connection(a, true); break;
     case ARBITER_DEAD: dead(a); break;
