@@ -3,33 +3,24 @@
 #include "control/rules.h"
 
 #include "base/doc.h"
-#include "base/text.h"
 #include "control/broken.h"
 #include "control/effects.h"
 #include "control/failure.h"
 #include "control/replica_status.h"
 #include "control/restart.h"
-#include "control/status/attempt.h"
 #include "control/status/condition.h"
-#include "job/annotations.h"
 
 #include <assert.h>
 #include <string.h>
 
-enum { SENTENCE_BYTES_MAX = 3072, STOP_BYTES_MAX = 1024 };
+enum { SENTENCE_BYTES_MAX = 3072 };
 
 typedef bool when_fn(const struct control_step *s);
-typedef void message_fn(const struct control_step *s, struct buf *out);
 typedef void on_enter_fn(struct control_step *s);
 
 static when_fn always, is_stopped, is_suspended, is_resumed, has_succeeded, is_past_backoff,
     is_past_deadline, has_failed_never, has_failed_permanently, is_restarting, is_running;
 static when_fn has_restarted_enough, is_restarting_all, has_lost_workers, is_left_untrained;
-static message_fn message_restarted_enough, message_restarting_all, message_coordinator_failed,
-    message_lost_workers, message_left_untrained;
-static message_fn message_created, message_stopped, message_suspended, message_resumed,
-    message_succeeded, message_backoff, message_deadline, message_failed_never,
-    message_failed_permanently, message_restarting, message_running;
 static on_enter_fn pause_running;
 
 #define FROM CONTROL_STATE_BIT
@@ -47,45 +38,45 @@ static const struct rule {
     const char *type; /* the condition set, to True unless `negate` */
     bool negate;
     const char *reason;
-    message_fn *message;
-    enum event event;      /* the event, with the same reason and message */
+    control_say_fn *say;
+    enum event event;      /* the event, with the same reason and sentence */
     on_enter_fn *on_enter; /* before the condition is set */
 } rules[] = {
     {FROM(NEW), always, CONTROL_STATE_CREATED, "Created", false, "PyTorchJobCreated",
-     message_created, NO_EVENT, NULL},
+     control_say_created, NO_EVENT, NULL},
     /* Ended from outside: its pods go, whatever cleanPodPolicy says. */
     {ACTIVE | FROM(SUSPENDED), is_stopped, CONTROL_STATE_FAILED, "Failed", false,
-     "PyTorchJobStopped", message_stopped, WARNING, control_stop_clock},
+     "PyTorchJobStopped", control_say_stopped, WARNING, control_stop_clock},
     {ACTIVE, is_suspended, CONTROL_STATE_SUSPENDED, "Suspended", false, "PyTorchJobSuspended",
-     message_suspended, NORMAL, pause_running},
+     control_say_suspended, NORMAL, pause_running},
     /* The deadline counts from the resumption. */
     {FROM(SUSPENDED), is_resumed, CONTROL_STATE_CREATED, "Suspended", true, "PyTorchJobResumed",
-     message_resumed, NORMAL, control_start_clock},
+     control_say_resumed, NORMAL, control_start_clock},
     {ACTIVE, has_succeeded, CONTROL_STATE_SUCCEEDED, "Succeeded", false, "PyTorchJobSucceeded",
-     message_succeeded, NORMAL, control_stop_clock},
+     control_say_succeeded, NORMAL, control_stop_clock},
     {ACTIVE, is_past_backoff, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
-     message_backoff, NORMAL, control_stop_clock},
+     control_say_backoff, NORMAL, control_stop_clock},
     {ACTIVE, is_past_deadline, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
-     message_deadline, NORMAL, control_stop_clock},
+     control_say_deadline, NORMAL, control_stop_clock},
     {ACTIVE, control_coordinator_failed, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
-     message_coordinator_failed, WARNING, control_stop_clock},
+     control_say_coordinator_failed, WARNING, control_stop_clock},
     {ACTIVE, has_lost_workers, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
-     message_lost_workers, WARNING, control_stop_clock},
+     control_say_lost_workers, WARNING, control_stop_clock},
     {ACTIVE, is_left_untrained, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
-     message_left_untrained, WARNING, control_stop_clock},
+     control_say_left_untrained, WARNING, control_stop_clock},
     /* All ranks together (restart.h); the event of each restart is made there. */
     {ACTIVE, has_restarted_enough, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
-     message_restarted_enough, NORMAL, control_stop_clock},
+     control_say_restarted_enough, NORMAL, control_stop_clock},
     {FROM(CREATED) | FROM(RUNNING), is_restarting_all, CONTROL_STATE_RESTARTING, "Restarting",
-     false, "PyTorchJobRestarting", message_restarting_all, NO_EVENT, NULL},
+     false, "PyTorchJobRestarting", control_say_restarting_all, NO_EVENT, NULL},
     {ACTIVE, has_failed_never, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
-     message_failed_never, NORMAL, control_stop_clock},
+     control_say_failed_never, NORMAL, control_stop_clock},
     {ACTIVE, has_failed_permanently, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
-     message_failed_permanently, WARNING, control_stop_clock},
+     control_say_failed_permanently, WARNING, control_stop_clock},
     {FROM(CREATED) | FROM(RUNNING), is_restarting, CONTROL_STATE_RESTARTING, "Restarting", false,
-     "PyTorchJobRestarting", message_restarting, WARNING, NULL},
+     "PyTorchJobRestarting", control_say_restarting, WARNING, NULL},
     {FROM(CREATED) | FROM(RESTARTING), is_running, CONTROL_STATE_RUNNING, "Running", false,
-     "PyTorchJobRunning", message_running, NO_EVENT, NULL},
+     "PyTorchJobRunning", control_say_running, NO_EVENT, NULL},
 };
 
 static const struct rule *find_rule(const struct control_step *s, enum control_state from)
@@ -108,7 +99,7 @@ static void apply(struct control_step *s, const struct rule *rule)
 {
     struct buf sentence;
     buf_init(&sentence, SENTENCE_BYTES_MAX);
-    rule->message(s, &sentence);
+    rule->say(s, &sentence);
     if (rule->on_enter) {
         rule->on_enter(s);
     }
@@ -137,12 +128,6 @@ enum control_state control_apply_rules(struct control_step *s)
     return state;
 }
 
-static const char *stop_text(const struct control_step *s)
-{
-    const json_t *notes = doc_at(s->o->job->object, "metadata.annotations");
-    return json_string_value(json_object_get(notes, JOB_ANNOTATION_STOP));
-}
-
 static bool always(const struct control_step *s)
 {
     (void)s;
@@ -151,7 +136,7 @@ static bool always(const struct control_step *s)
 
 static bool is_stopped(const struct control_step *s)
 {
-    return stop_text(s) != NULL;
+    return control_stop_text(s) != NULL;
 }
 
 static bool is_suspended(const struct control_step *s)
@@ -251,151 +236,6 @@ static bool is_running(const struct control_step *s)
     return active > 0 && !control_any_broken(s) && !control_awaits_earlier(s->o);
 }
 
-static void message_created(const struct control_step *s, struct buf *out)
-{
-    buf_format(out, "PyTorchJob %s is created.", s->o->job->name);
-}
-
-static void message_stopped(const struct control_step *s, struct buf *out)
-{
-    const char *why = stop_text(s);
-    buf_format(out, "PyTorchJob %s was stopped: ", s->o->job->name);
-    buf_add(out, why, text_cut(why, STOP_BYTES_MAX));
-}
-
-static void message_suspended(const struct control_step *s, struct buf *out)
-{
-    buf_format(out, "PyTorchJob %s is suspended.", s->o->job->name);
-}
-
-static void message_resumed(const struct control_step *s, struct buf *out)
-{
-    buf_format(out, "PyTorchJob %s is resumed.", s->o->job->name);
-}
-
-static void message_succeeded(const struct control_step *s, struct buf *out)
-{
-    const struct job *job = s->o->job;
-    if (job->replica[JOB_MASTER].present) {
-        buf_format(out, "PyTorchJob %s is successfully completed.", job->name);
-    } else {
-        buf_format(out, "PyTorchJob %s/%s successfully completed.", job->namespace, job->name);
-    }
-}
-
-static void message_running(const struct control_step *s, struct buf *out)
-{
-    const struct job *job = s->o->job;
-    if (job->replica[JOB_MASTER].present) {
-        buf_format(out, "PyTorchJob %s is running.", job->name);
-    } else {
-        buf_format(out, "PyTorchJob %s/%s is running.", job->namespace, job->name);
-    }
-}
-
-/* Upstream's sentence stays first, for whoever compares it. */
-static void message_first_failure(const struct control_step *s, struct buf *out)
-{
-    struct control_failure failure = control_first_failure_of(s->o->job, s->o->view->pods);
-    if (failure.found) {
-        buf_text(out, out->used && out->data[out->used - 1] == '.' ? " " : ". ");
-        buf_text(out, "First failure: ");
-        control_failure_text(&failure, out);
-    }
-}
-
-static void message_backoff(const struct control_step *s, struct buf *out)
-{
-    buf_format(out, "Job %s has failed because it has reached the specified backoff limit",
-               s->o->job->name);
-    message_first_failure(s, out);
-}
-
-static void message_deadline(const struct control_step *s, struct buf *out)
-{
-    buf_format(out, "Job %s has failed because it was active longer than specified deadline",
-               s->o->job->name);
-    message_first_failure(s, out);
-}
-
-static void message_failed_never(const struct control_step *s, struct buf *out)
-{
-    const struct control_member *pod = control_find_broken(s, true, true);
-    buf_format(out, "PyTorchJob %s is failed because %d %s replica(s) failed.", s->o->job->name,
-               s->o->count[pod->role].failed, job_role_name(pod->role));
-    message_first_failure(s, out);
-}
-
-static void message_failed_permanently(const struct control_step *s, struct buf *out)
-{
-    const struct control_member *pod = control_find_broken(s, true, false);
-    buf_format(out, "job \"%s\" is failing because \"%s\" replica(s) failed.", s->o->job->name,
-               job_role_name(pod->role));
-    message_first_failure(s, out);
-}
-
-/* What it said itself, if its end is known, is why; who failed first comes after that, where it was
- * another. */
-static void message_coordinator_failed(const struct control_step *s, struct buf *out)
-{
-    const struct control_member *pod = control_find_pod(s->o, JOB_MASTER, 0);
-    struct control_failure end = {0};
-    for (int dead = 1; dead >= 0 && pod && !end.found; dead--) { /* or it runs again */
-        end = control_pod_failure(pod->object, dead);
-    }
-    const char *said = end.found ? end.message : "";
-    size_t length = strlen(said);
-    length -= length > 0 && said[length - 1] == '.'; /* texts of exceptions often end with one */
-    buf_format(out, "PyTorchJob %s is failed because its coordinator failed", s->o->job->name);
-    buf_format(out, length > 0 ? ": %.*s." : ".", (int)length, said);
-    struct control_failure first = control_first_failure_of(s->o->job, s->o->view->pods);
-    if (length == 0 || strcmp(first.message, said) != 0) {
-        message_first_failure(s, out);
-    }
-}
-
-static void message_lost_workers(const struct control_step *s, struct buf *out)
-{
-    buf_format(out, "PyTorchJob %s is failed because no Worker ended well after the training.",
-               s->o->job->name);
-    message_first_failure(s, out);
-}
-
-static void message_left_untrained(const struct control_step *s, struct buf *out)
-{
-    buf_format(out,
-               "PyTorchJob %s is failed because all of its Workers have ended with exit code 0, "
-               "and its coordinator still waits for records to be trained: it says how many in its "
-               "log.",
-               s->o->job->name);
-}
-
-static void message_restarting_all(const struct control_step *s, struct buf *out)
-{
-    buf_format(out, "job %s is restarting all of its ranks: ", s->o->job->name);
-    control_restart_say(s, out);
-}
-
-static void message_restarted_enough(const struct control_step *s, struct buf *out)
-{
-    const struct control_attempt attempt = control_attempt_read(s->o->job);
-    buf_format(out,
-               "PyTorchJob %s is failed because it has been restarted %lld time(s), as often "
-               "as %s allows",
-               s->o->job->name, (long long)attempt.number, JOB_ANNOTATION_MAX_RESTARTS);
-    message_first_failure(s, out);
-    if (*attempt.first) {
-        buf_format(out, ". Before the first restart: %s", attempt.first);
-    }
-}
-
-static void message_restarting(const struct control_step *s, struct buf *out)
-{
-    const struct control_member *pod = control_find_broken(s, false, false);
-    buf_format(out, "job %s is restarting because %s replica(s) failed.", s->o->job->name,
-               job_role_name(pod->role));
-}
-
 /* Only a job that runs can stop running: the condition is not added. */
 static void pause_running(struct control_step *s)
 {
@@ -404,7 +244,7 @@ static void pause_running(struct control_step *s)
         if (control_has(s->status, types[i])) {
             struct buf sentence;
             buf_init(&sentence, SENTENCE_BYTES_MAX);
-            message_suspended(s, &sentence);
+            control_say_suspended(s, &sentence);
             set_condition(s, &(struct control_condition){types[i], false, "PyTorchJobSuspended",
                                                          buf_str(&sentence)});
             buf_done(&sentence);
