@@ -2,6 +2,7 @@
 #include "rendezvous/member.h"
 
 #include "commit/planted.h"
+#include "rendezvous/choice.h"
 #include "rendezvous/journal.h"
 #include "rendezvous/round.h"
 
@@ -220,7 +221,7 @@ static void note_closed(struct turn *t, struct rendezvous_peer *peer)
     if (report->prepared && report->version == t->s->logged) {
         turn_emit(t, (struct rendezvous_effect){.kind = RENDEZVOUS_KEEP_PREPARED});
     }
-    round_suspect(t->s, report->incarnation, report->lost);
+    choice_suspect(t->s, report->incarnation, report->lost);
     round_close(t, true);
     struct rendezvous_peer *lost = report->ended ? turn_find(t->s, report->lost) : NULL;
     if (lost && lost->standing == RENDEZVOUS_MEMBER) {

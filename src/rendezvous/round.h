@@ -18,6 +18,3 @@ void round_open(struct turn *t);
 /* OPEN of the generation that is open. */
 void round_send_open(struct turn *t, const struct rendezvous_peer *peer);
 void round_send_close(struct turn *t, const struct rendezvous_peer *peer);
-
-/* A member reports that it lost another. */
-void round_suspect(struct rendezvous *state, uint64_t by, uint64_t lost);
