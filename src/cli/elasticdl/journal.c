@@ -5,6 +5,7 @@
 #include "base/doc.h"
 #include "base/err.h"
 #include "cli/elasticdl/values.h"
+#include "cli/elasticdl/volumes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +39,7 @@ static int read_volume(const char *text, struct journal_place *ret, struct muste
     if (asprintf(&whole, "%s,mount_path=" MOUNT_PATH, text) < 0) {
         return err_no_memory(err);
     }
-    int r = values_volumes(FLAG, whole, VOLUME_NAME, &volumes, &mounts, err);
+    int r = volumes_read(FLAG, whole, VOLUME_NAME, &volumes, &mounts, err);
     free(whole);
     if (r == 0) {
         ret->volume = json_incref(json_array_get(volumes, 0));

@@ -9,6 +9,7 @@
 #include "cli/elasticdl/cluster_spec.h"
 #include "cli/elasticdl/journal.h"
 #include "cli/elasticdl/values.h"
+#include "cli/elasticdl/volumes.h"
 #include "job/annotations.h"
 #include "job/generate.h"
 #include "job/job.h"
@@ -261,8 +262,7 @@ static int add_volumes(struct translation *t, json_t *pod, json_t *container)
 {
     muster_auto(doc) json_t *volumes = NULL;
     muster_auto(doc) json_t *mounts = NULL;
-    int r =
-        values_volumes("volume", value_of(t, "volume"), t->flags.name, &volumes, &mounts, t->err);
+    int r = volumes_read("volume", value_of(t, "volume"), t->flags.name, &volumes, &mounts, t->err);
     r = r < 0 ? r : check_checkpoints(t, mounts);
     if (r == 0 && json_array_size(volumes) > 0) {
         build_set(&t->build, container, "volumeMounts", muster_take(mounts));

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/command/command.h"
 #include "cli/command/elasticdl.h"
+#include "cli/elasticdl/pair.h"
 #include "job/generate.h"
 #include "job/shell_variables.h"
 
@@ -16,9 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VALUES_MAX = 1024, KEYS_MAX = 8 };
-
-typedef bool is_key_fn(const char *at, size_t length);
+enum { VARIABLES_MAX = 1024 };
 
 static bool is_variable(const char *at, size_t length)
 {
@@ -27,46 +26,6 @@ static bool is_variable(const char *at, size_t length)
         word = word && (isalnum((unsigned char)at[i]) || at[i] == '_');
     }
     return word;
-}
-
-static const char *const volume_keys[] = {"host_path", "claim_name", "mount_path", "sub_path",
-                                          "type"};
-
-static bool is_volume_key(const char *at, size_t length)
-{
-    for (size_t i = 0; i < sizeof volume_keys / sizeof volume_keys[0]; i++) {
-        if (strlen(volume_keys[i]) == length && strncmp(at, volume_keys[i], length) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static const char *skip_blanks(const char *at)
-{
-    return at + strspn(at, " \t\n");
-}
-
-static bool starts_pair(const char *at, is_key_fn *is_key)
-{
-    at = skip_blanks(at);
-    size_t length = strcspn(at, "=");
-    return at[length] == '=' && is_key(at, length);
-}
-
-/* How long the value at `at` is: to the next `separator` after which a KEY= follows, or to the end;
- * separators at the end are not the value's. */
-static size_t value_length(const char *at, char separator, is_key_fn *is_key)
-{
-    size_t length = 0;
-    while (at[length] && !(at[length] == separator && starts_pair(at + length + 1, is_key))) {
-        length++;
-    }
-    bool last = !at[length];
-    while (last && length > 0 && strchr(", ;", at[length - 1]) && at[length - 1] == separator) {
-        length--;
-    }
-    return length;
 }
 
 /* --- variables --- */
@@ -103,14 +62,15 @@ static void set_variable(json_t *list, const char *name, const char *value)
 int values_variables(const char *flag, const char *text, json_t **ret, struct muster_err *err)
 {
     muster_auto(doc) json_t *list = json_array();
-    const char *at = skip_blanks(text);
+    const char *at = pair_skip_blanks(text);
     while (*at) {
         size_t name_length = strcspn(at, "=");
-        size_t length = at[name_length] ? value_length(at + name_length + 1, ',', is_variable) : 0;
+        size_t length =
+            at[name_length] ? pair_value_length(at + name_length + 1, ',', is_variable) : 0;
         muster_auto(free) char *name = strndup(at, name_length);
         muster_auto(free) char *value =
             at[name_length] ? strndup(at + name_length + 1, length) : strdup("");
-        if (!list || !name || !value || json_array_size(list) > VALUES_MAX) {
+        if (!list || !name || !value || json_array_size(list) > VARIABLES_MAX) {
             return err_no_memory(err);
         }
         if (!at[name_length]) {
@@ -123,7 +83,7 @@ int values_variables(const char *flag, const char *text, json_t **ret, struct mu
         }
         set_variable(list, name, value);
         at += name_length + 1 + length;
-        at = skip_blanks(at + strspn(at, ","));
+        at = pair_skip_blanks(at + strspn(at, ","));
     }
     *ret = muster_take(list);
     return 0;
@@ -182,27 +142,16 @@ static int add_resource(const char *flag, const char *name, const char *amount, 
     return json_object_set_new(into, resource, json_string(amount)) == 0 ? 0 : err_no_memory(err);
 }
 
-static char *trimmed(const char *at, size_t length)
-{
-    while (length > 0 && isspace((unsigned char)*at)) {
-        at++;
-        length--;
-    }
-    while (length > 0 && isspace((unsigned char)at[length - 1])) {
-        length--;
-    }
-    return strndup(at, length);
-}
-
 int values_resources(const char *flag, const char *text, json_t **ret, struct muster_err *err)
 {
     muster_auto(doc) json_t *resources = json_object();
     for (const char *at = text; *at;) {
         size_t length = strcspn(at, ",");
         size_t name_length = strcspn(at, "=");
-        muster_auto(free) char *name = trimmed(at, name_length < length ? name_length : length);
+        muster_auto(free) char *name =
+            pair_trimmed(at, name_length < length ? name_length : length);
         muster_auto(free) char *amount =
-            name_length < length ? trimmed(at + name_length + 1, length - name_length - 1)
+            name_length < length ? pair_trimmed(at + name_length + 1, length - name_length - 1)
                                  : strdup("");
         if (!resources || !name || !amount) {
             return err_no_memory(err);
@@ -221,161 +170,6 @@ int values_resources(const char *flag, const char *text, json_t **ret, struct mu
     return 0;
 }
 
-/* --- volumes --- */
-
-struct volume {
-    const char *flag;       /* that says so */
-    const char *text;       /* of this one */
-    char *values[KEYS_MAX]; /* by volume_keys */
-};
-enum volume_key { HOST_PATH, CLAIM_NAME, MOUNT_PATH, SUB_PATH, TYPE, KEY_COUNT };
-
-static void volume_done(struct volume *v)
-{
-    for (size_t i = 0; i < KEY_COUNT; i++) {
-        free(v->values[i]);
-    }
-}
-
-static int refuse_volume(const struct volume *v, const char *what, struct muster_err *err)
-{
-    return muster_fail(err, MUSTER_EINVAL,
-                       "--%s: %s: '%.200s' (host_path=PATH or claim_name=CLAIM, mount_path=PATH, "
-                       "sub_path=PATH, type=TYPE; ; between volumes)",
-                       v->flag, what, v->text);
-}
-
-static int unknown_key(const struct volume *v, const char *at, struct muster_err *err)
-{
-    muster_auto(free) char *name = strndup(at, strcspn(at, "=,;"));
-    const char *near = name ? text_nearest(name, volume_keys, KEY_COUNT) : NULL;
-    return muster_fail(err, MUSTER_EINVAL, "--%s: unknown key '%.80s'%s%s", v->flag,
-                       name ? name : "",
-                       near ? "; did you mean "
-                            : " (host_path, claim_name, mount_path, sub_path, "
-                              "type)",
-                       near ? near : "");
-}
-
-static size_t shorter(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-/* One pair; *at is moved behind it. */
-static int read_pair(struct volume *v, const char **at, struct muster_err *err)
-{
-    size_t length = strcspn(*at, "=");
-    for (size_t key = 0; key < KEY_COUNT; key++) {
-        if (strlen(volume_keys[key]) != length || strncmp(*at, volume_keys[key], length) != 0) {
-            continue;
-        }
-        const char *value = *at + length + ((*at)[length] == '=');
-        size_t bytes = (*at)[length] ? shorter(value_length(value, ',', is_volume_key),
-                                               value_length(value, ';', is_volume_key))
-                                     : 0;
-        if (v->values[key]) {
-            return muster_fail(err, MUSTER_EINVAL, "--%s: %s is given twice for one volume",
-                               v->flag, volume_keys[key]);
-        }
-        v->values[key] = trimmed(value, bytes);
-        *at = value + bytes;
-        return v->values[key] ? 0 : err_no_memory(err);
-    }
-    return unknown_key(v, *at, err);
-}
-
-static int check_volume(const struct volume *v, struct muster_err *err)
-{
-    const char *host = v->values[HOST_PATH];
-    const char *claim = v->values[CLAIM_NAME];
-    const char *mount = v->values[MOUNT_PATH];
-    if ((!host || !*host) == (!claim || !*claim)) {
-        return refuse_volume(v, "needs one of host_path and claim_name", err);
-    }
-    if (!mount || *mount != '/') {
-        return refuse_volume(v, "needs a mount_path that begins with /", err);
-    }
-    if (host && *host == '{') {
-        return muster_fail(err, MUSTER_EINVAL,
-                           "--%s: host_path=%.200s stands for a folder of yours: put its path "
-                           "there",
-                           v->flag, host);
-    }
-    if (host && *host != '/') {
-        return muster_fail(err, MUSTER_EINVAL,
-                           "--%s: host_path=%.200s must be absolute: $PWD/%.200s?", v->flag, host,
-                           host);
-    }
-    return 0;
-}
-
-/* The name of the volume that is there already, or of a new one. */
-static const char *volume_name(json_t *volumes, const char *job, const struct volume *v)
-{
-    bool is_host = v->values[HOST_PATH] != NULL;
-    json_t *source = is_host ? json_pack("{s:{s:s, s:s*}}", "hostPath", "path",
-                                         v->values[HOST_PATH], "type", v->values[TYPE])
-                             : json_pack("{s:{s:s}}", "persistentVolumeClaim", "claimName",
-                                         v->values[CLAIM_NAME]);
-    size_t i;
-    json_t *each;
-    json_array_foreach (volumes, i, each) {
-        muster_auto(doc) json_t *copy = json_copy(each);
-        json_object_del(copy, "name");
-        if (json_equal(copy, source)) {
-            json_decref(source);
-            return json_string_value(json_object_get(each, "name"));
-        }
-    }
-    json_t *volume = json_object();
-    json_object_set_new(volume, "name", json_sprintf("%s-volume-%zu", job, i));
-    json_object_update_missing(volume, source);
-    json_decref(source);
-    json_array_append_new(volumes, volume);
-    return json_string_value(json_object_get(volume, "name"));
-}
-
-static int read_volume(const char *flag, const char **at, const char *job, json_t *volumes,
-                       json_t *mounts, struct muster_err *err)
-{
-    struct volume v = {.flag = flag, .text = *at};
-    int r = 0;
-    for (bool more = true; r == 0 && more;) {
-        *at = skip_blanks(*at);
-        r = read_pair(&v, at, err);
-        more = r == 0 && **at == ',' && *skip_blanks(*at + 1);
-        *at += r == 0 && **at == ',';
-    }
-    r = r < 0 ? r : check_volume(&v, err);
-    if (r == 0) {
-        const char *name = volume_name(volumes, job, &v);
-        json_t *mount = json_pack("{s:s*, s:s, s:s*}", "name", name, "mountPath",
-                                  v.values[MOUNT_PATH], "subPath", v.values[SUB_PATH]);
-        r = name && json_array_append_new(mounts, mount) == 0 ? 0 : err_no_memory(err);
-    }
-    volume_done(&v);
-    return r;
-}
-
-int values_volumes(const char *flag, const char *text, const char *job, json_t **ret_volumes,
-                   json_t **ret_mounts, struct muster_err *err)
-{
-    muster_auto(doc) json_t *volumes = json_array();
-    muster_auto(doc) json_t *mounts = json_array();
-    for (const char *at = text + strspn(text, " ;"); *at; at += strspn(at, " ;")) {
-        int r = json_array_size(mounts) > VALUES_MAX
-                    ? err_no_memory(err)
-                    : read_volume(flag, &at, job, volumes, mounts, err);
-        if (r < 0) {
-            return r;
-        }
-    }
-    *ret_volumes = muster_take(volumes);
-    *ret_mounts = muster_take(mounts);
-    return 0;
-}
-
 /* --- the rest --- */
 
 int values_relaunch_is_off(const char *text, int *ret, struct muster_err *err)
@@ -384,7 +178,7 @@ int values_relaunch_is_off(const char *text, int *ret, struct muster_err *err)
     *ret = 0;
     for (const char *at = text; *at;) {
         size_t length = strcspn(at, ";");
-        muster_auto(free) char *pair = trimmed(at, length);
+        muster_auto(free) char *pair = pair_trimmed(at, length);
         if (!pair) {
             return err_no_memory(err);
         }

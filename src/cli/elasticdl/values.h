@@ -1,4 +1,4 @@
-/* What the values of ElasticDL's flags say: variables, resources, volumes.
+/* What the values of ElasticDL's flags say: variables and resources; volumes.h has volumes.
  *
  * Layer: cli; pure. Ownership: new references in ret_. MUSTER_EINVAL names the flag and what of it
  * is wrong.
@@ -14,12 +14,6 @@ int values_variables(const char *flag, const char *text, json_t **ret, struct mu
 
 /* "cpu=0.2,memory=1Gi,gpu=1": {"cpu": "0.2", …, "nvidia.com/gpu": "1"}. */
 int values_resources(const char *flag, const char *text, json_t **ret, struct muster_err *err);
-
-/* "host_path=/a,mount_path=/b;claim_name=c,mount_path=/d": the pod's volumes, called
- * <job>-volume-0 …, and the container's mounts. A path may contain any character, as long as what
- * follows a comma or semicolon in it is not one of the keys. */
-int values_volumes(const char *flag, const char *text, const char *job, json_t **ret_volumes,
-                   json_t **ret_mounts, struct muster_err *err);
 
 /* "disable_relaunch=true;…" */
 int values_relaunch_is_off(const char *text, int *ret, struct muster_err *err);

@@ -3,6 +3,7 @@
 #include "base/doc.h"
 #include "base/testing/test.h"
 #include "cli/elasticdl/values.h"
+#include "cli/elasticdl/volumes.h"
 
 #include <stdlib.h>
 
@@ -142,7 +143,7 @@ static void volumes_and_their_mounts(void **state)
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         json_t *volumes = NULL, *mounts = NULL;
         struct muster_err err = MUSTER_ERR_INIT;
-        int r = values_volumes("volume", table[i][0], "j", &volumes, &mounts, &err);
+        int r = volumes_read("volume", table[i][0], "j", &volumes, &mounts, &err);
         json_t *doc = r == 0 ? json_pack("{s:o, s:o}", "volumes", volumes, "mounts", mounts) : NULL;
         check(r, doc, table[i][1], &err);
     }
