@@ -1,6 +1,7 @@
 /* What the files of an attempt share. attempt_life.c: its life. attempt_limits.c: its control
- * groups. attempt_record.c: what is written down about it, and told. attempt_look.c: what is asked
- * about it. attempt_hunt.c: what its killed monitor has left.
+ * groups. attempt_record.c: what is written down about it, and told. attempt_request.c: what its
+ * monitor is asked to do. attempt_look.c: what is asked about it. attempt_hunt.c: what its killed
+ * monitor has left.
  *
  * Layer: services; private to them.
  */
