@@ -3,37 +3,39 @@
  */
 #include "native.h"
 
+/* In the order of the format that reads them. */
+static char *option_names[] = {"records",
+                               "batch",
+                               "epochs",
+                               "micro_batches",
+                               "dataset",
+                               "seed",
+                               "shuffle",
+                               "coordinator",
+                               "token",
+                               "host",
+                               "name",
+                               "environment",
+                               "extra_bytes",
+                               "connect_ms",
+                               "peer_ms",
+                               "checkpoint",
+                               "checkpoint_steps",
+                               "checkpoint_seconds",
+                               "checkpoint_keep",
+                               "whole_passes",
+                               "digest_steps",
+                               "digest_skip",
+                               "set_aside",
+                               NULL};
+
 int native_elastic_options(PyObject *args, PyObject *kwargs, struct muster_elastic_options *o)
 {
-    static char *names[] = {"records",
-                            "batch",
-                            "epochs",
-                            "micro_batches",
-                            "dataset",
-                            "seed",
-                            "shuffle",
-                            "coordinator",
-                            "token",
-                            "host",
-                            "name",
-                            "environment",
-                            "extra_bytes",
-                            "connect_ms",
-                            "peer_ms",
-                            "checkpoint",
-                            "checkpoint_steps",
-                            "checkpoint_seconds",
-                            "checkpoint_keep",
-                            "whole_passes",
-                            "digest_steps",
-                            "digest_skip",
-                            "set_aside",
-                            NULL};
     unsigned long long records, seed = 0, environment = 0, extra_bytes = 0;
     unsigned int batch, epochs = 1, micro_batches = 0, shuffle = 0;
     long long connect_ms = o->connect_ms, peer_ms = o->peer_ms;
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "KI|IIzKIzzzzKKLLzIIIIIII", names, &records, &batch, &epochs,
+            args, kwargs, "KI|IIzKIzzzzKKLLzIIIIIII", option_names, &records, &batch, &epochs,
             &micro_batches, &o->dataset, &seed, &shuffle, &o->coordinator, &o->token, &o->host,
             &o->name, &environment, &extra_bytes, &connect_ms, &peer_ms, &o->checkpoint,
             &o->checkpoint_steps, &o->checkpoint_seconds, &o->checkpoint_keep, &o->whole_passes,
