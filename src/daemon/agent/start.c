@@ -101,6 +101,24 @@ static char *coordinator_socket(const struct agent_pod *pod, const struct job *j
     return path;
 }
 
+/* launch has all but the addresses: they are found here, and are its own until this returns. */
+static int make_local_spec(struct agent_pod *pod, struct launch *launch, json_t **ret,
+                           struct muster_err *err)
+{
+    struct job job = {0};
+    muster_auto(free) char *socket = NULL;
+    int r = launch->job ? job_read(launch->job, &job, err) : 0;
+    if (r == 0 && launch->job) {
+        r = local_addresses(pod, &job, &launch->addresses, err);
+        socket = coordinator_socket(pod, &job);
+        launch->addresses.socket = socket;
+    }
+    r = r < 0 ? r : launch_spec(launch, ret, err);
+    job_done(&job);
+    launch->addresses = (struct address_map){0};
+    return r;
+}
+
 static int make_spec(struct agent_pod *pod, const struct pod_effect *effect, json_t **ret,
                      struct muster_err *err)
 {
@@ -119,8 +137,6 @@ static int make_spec(struct agent_pod *pod, const struct pod_effect *effect, jso
         folder = NULL;
         return err_no_memory(err);
     }
-    struct job job = {0};
-    muster_auto(free) char *socket = NULL;
     muster_auto(free) char *environment = environments_path(options->home, owner);
     struct launch launch = {
         .job = owner,
@@ -134,15 +150,7 @@ static int make_spec(struct agent_pod *pod, const struct pod_effect *effect, jso
         .node_name = options->node_name,
         .environment_file = environment,
     };
-    r = owner ? job_read(owner, &job, err) : 0;
-    if (r == 0 && owner) {
-        r = local_addresses(pod, &job, &launch.addresses, err);
-        socket = coordinator_socket(pod, &job);
-        launch.addresses.socket = socket;
-    }
-    r = r < 0 ? r : launch_spec(&launch, ret, err);
-    job_done(&job);
-    return r;
+    return make_local_spec(pod, &launch, ret, err);
 }
 
 int agent_start_container(struct agent_pod *pod, const struct pod_effect *effect,
