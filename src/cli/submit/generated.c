@@ -114,6 +114,24 @@ static const char *plain_image(const struct args *args)
     return image;
 }
 
+/* The job, which is taken over, and the claims that its options name. */
+static int add_claims(struct generator *g, json_t *job, struct objects *ret)
+{
+    struct objects objects = {.list = calloc(1, sizeof *objects.list)};
+    if (!objects.list) {
+        json_decref(job);
+        return err_no_memory(&g->cli->err);
+    }
+    objects.list[objects.count++] = job;
+    int r = overrides_add_claims(g->cli, &g->overrides, &objects);
+    if (r < 0) {
+        objects_done(&objects);
+        return r;
+    }
+    *ret = objects;
+    return 0;
+}
+
 int generated_job(struct cli *cli, struct objects *ret)
 {
     struct generator g = {.cli = cli};
@@ -140,20 +158,5 @@ int generated_job(struct cli *cli, struct objects *ret)
     }
     json_t *job = NULL;
     r = r < 0 ? r : job_from_command(&g.command, &job, &cli->err);
-    if (r < 0) {
-        return r;
-    }
-    struct objects objects = {.list = calloc(1, sizeof *objects.list)};
-    if (!objects.list) {
-        json_decref(job);
-        return err_no_memory(&cli->err);
-    }
-    objects.list[objects.count++] = job;
-    r = overrides_add_claims(cli, &g.overrides, &objects);
-    if (r < 0) {
-        objects_done(&objects);
-        return r;
-    }
-    *ret = objects;
-    return 0;
+    return r < 0 ? r : add_claims(&g, job, ret);
 }

@@ -294,6 +294,24 @@ static int read_after_end(struct runner *r)
     return args_duration(&cli->args, "after-end", &r->after_end_ms, &cli->err);
 }
 
+static int read_options(struct runner *r, bool dry_run)
+{
+    struct cli *cli = r->cli;
+    const char *verb = cli->args.command->name;
+    r->results = args_value(&cli->args, "results");
+    r->notify = args_value(&cli->args, "notify");
+    int failed = args_choice(&cli->args, "output", &r->format, &cli->err);
+    if (failed == 0 && !dry_run && r->format && strcmp(r->format, "yaml") == 0) {
+        failed = muster_fail(&cli->err, MUSTER_EINVAL, "%s: -o yaml goes with --dry-run", verb);
+    }
+    if (failed == 0 && r->notify && !*r->notify) {
+        failed = muster_fail(&cli->err, MUSTER_EINVAL, "%s: --notify needs a command", verb);
+        r->notify = NULL;
+    }
+    failed = failed < 0 ? failed : read_after_end(r);
+    return failed < 0 ? failed : effect_check_dry_run(cli);
+}
+
 int cli_run(struct cli *cli)
 {
     return run_and_follow(cli, run_objects_read);
@@ -306,22 +324,9 @@ int run_and_follow(struct cli *cli, run_read *read)
         return err_no_memory(&cli->err);
     }
     r->cli = cli;
-    r->results = args_value(&cli->args, "results");
-    r->notify = args_value(&cli->args, "notify");
     r->reports = json_array();
     bool dry_run = args_flag(&cli->args, "dry-run");
-    int failed = args_choice(&cli->args, "output", &r->format, &cli->err);
-    if (failed == 0 && !dry_run && r->format && strcmp(r->format, "yaml") == 0) {
-        failed = muster_fail(&cli->err, MUSTER_EINVAL, "%s: -o yaml goes with --dry-run",
-                             cli->args.command->name);
-    }
-    if (failed == 0 && r->notify && !*r->notify) {
-        failed = muster_fail(&cli->err, MUSTER_EINVAL, "%s: --notify needs a command",
-                             cli->args.command->name);
-        r->notify = NULL;
-    }
-    failed = failed < 0 ? failed : read_after_end(r);
-    failed = failed < 0 ? failed : effect_check_dry_run(cli);
+    int failed = read_options(r, dry_run);
     if (failed == 0 && !dry_run) {
         signals_catch(r->format ? describe_failure : NULL);
     }
