@@ -147,23 +147,15 @@ static int check_options(const struct job_command *options, const char *name,
     return 0;
 }
 
-int job_from_command(const struct job_command *options, json_t **ret, struct muster_err *err)
+/* NULL without memory. */
+static json_t *make_job(const struct job_command *options, const char *name)
 {
-    char name[JOB_NAME_BYTES] = "job";
-    if (!options->name && options->command && options->command[0]) {
-        job_name_of_command(options->command, name);
-    }
-    int r = check_options(options, options->name ? options->name : name, err);
-    r = r == 0 ? check_words(options->command, err) : r;
-    if (r != 0) {
-        return r;
-    }
     struct build b = {0};
     json_t *job = build_value(&b, json_object());
     build_text(&b, job, "apiVersion", "kubeflow.org/v1");
     build_text(&b, job, "kind", "PyTorchJob");
     json_t *metadata = build_object_at(&b, job, "metadata");
-    build_text(&b, metadata, "name", options->name ? options->name : name);
+    build_text(&b, metadata, "name", name);
     build_text(&b, metadata, "namespace", options->namespace);
     build_text(&b, build_object_at(&b, metadata, "annotations"), JOB_ANNOTATION_SUCCESS_POLICY,
                "AllRanks");
@@ -177,7 +169,22 @@ int job_from_command(const struct job_command *options, json_t **ret, struct mus
     if (options->ranks > 1) {
         add_replica(&b, specs, "Worker", options->ranks - 1, options);
     }
-    job = build_end(&b, job);
+    return build_end(&b, job);
+}
+
+int job_from_command(const struct job_command *options, json_t **ret, struct muster_err *err)
+{
+    char own[JOB_NAME_BYTES] = "job";
+    if (!options->name && options->command && options->command[0]) {
+        job_name_of_command(options->command, own);
+    }
+    const char *name = options->name ? options->name : own;
+    int r = check_options(options, name, err);
+    r = r == 0 ? check_words(options->command, err) : r;
+    if (r != 0) {
+        return r;
+    }
+    json_t *job = make_job(options, name);
     if (!job) {
         return err_no_memory(err);
     }
