@@ -352,16 +352,13 @@ static void watch_runner(struct supervision *s, uv_loop_t *loop)
     watch(s, loop, s->runner_fd, &s->runner_poll, on_runner, &s->watches_runner);
 }
 
-int supervision_run(uv_loop_t *loop, const struct supervision_options *options,
-                    struct muster_err *err)
+static void start(struct supervision *s, uv_loop_t *loop, const struct supervision_options *options)
 {
-    static const struct listener_hooks hooks = {on_message, on_changed};
-    static struct supervision s; /* one per process */
-    s = (struct supervision){.options = options,
-                             .runner_fd = -1,
-                             .clients = {.stdin_fd = -1},
-                             .lost_why = options->lost_why};
-    s.place = (struct attempt_place){
+    *s = (struct supervision){.options = options,
+                              .runner_fd = -1,
+                              .clients = {.stdin_fd = -1},
+                              .lost_why = options->lost_why};
+    s->place = (struct attempt_place){
         .loop = loop,
         .job_folder = options->job_folder,
         .staging = options->staging,
@@ -370,12 +367,20 @@ int supervision_run(uv_loop_t *loop, const struct supervision_options *options,
         .cgroups = options->cgroups,
         .on_event = on_event,
         .on_over = on_over,
-        .data = &s,
+        .data = s,
     };
-    s.inspect = (struct inspect){loop, s.attempts, &s.count, on_inspected, &s};
-    stalls_start(&s.stalls, &s.inspect);
-    uv_timer_init(loop, &s.timer);
-    s.timer.data = &s;
+    s->inspect = (struct inspect){loop, s->attempts, &s->count, on_inspected, s};
+    stalls_start(&s->stalls, &s->inspect);
+    uv_timer_init(loop, &s->timer);
+    s->timer.data = s;
+}
+
+int supervision_run(uv_loop_t *loop, const struct supervision_options *options,
+                    struct muster_err *err)
+{
+    static const struct listener_hooks hooks = {on_message, on_changed};
+    static struct supervision s; /* one per process */
+    start(&s, loop, options);
     int r = listener_open(loop, options->job_folder, &hooks, &s, &s.listener, err);
     r = r < 0 ? r : handover_open(loop, options->job_folder, on_handover, &s, &s.handover, err);
     if (r < 0) {
