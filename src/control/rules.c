@@ -1,17 +1,15 @@
-/* See rules.h. Reasons and sentences are upstream's (training-operator v1.9.4); what follows "First
- * failure" is ours. */
+/* See rules.h. Reasons are upstream's (training-operator v1.9.4), as sentences.c's sentences are.
+ */
 #include "control/rules.h"
 
 #include "base/doc.h"
 #include "control/broken.h"
 #include "control/effects.h"
-#include "control/failure.h"
 #include "control/replica_status.h"
 #include "control/restart.h"
 #include "control/status/condition.h"
 
 #include <assert.h>
-#include <string.h>
 
 enum { SENTENCE_BYTES_MAX = 3072 };
 

@@ -8,7 +8,6 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 /* ---- Telling rendezvous ---- */
 
