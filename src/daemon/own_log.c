@@ -2,10 +2,9 @@
 #include "daemon/own_log.h"
 
 #include "base/cleanup.h"
+#include "base/log_file.h"
 
-#include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,15 +20,12 @@ static bool is_too_long(const char *path)
 void own_log_bound(const struct home *home)
 {
     muster_auto(free) char *path = home_file(home, "daemon.log");
-    muster_auto(free) char *old = home_file(home, "daemon.log.old");
-    if (!path || !old || !is_too_long(path) || rename(path, old) < 0) {
+    if (!path || !is_too_long(path)) {
         return;
     }
-    muster_auto(close) int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (fd < 0) {
-        (void)rename(old, path); /* it grows on, and is tried again */
-        return;
+    muster_auto(close) int fd = log_file_open(home->path, "daemon.log", OWN_LOG_BYTES_MAX);
+    if (fd >= 0) {
+        (void)dup2(fd, STDOUT_FILENO);
+        (void)dup2(fd, STDERR_FILENO);
     }
-    (void)dup2(fd, STDOUT_FILENO);
-    (void)dup2(fd, STDERR_FILENO);
 }

@@ -4,17 +4,15 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/file.h"
+#include "base/log_file.h"
 #include "base/system/nofile_limit.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 enum { SHELL_WORDS_MAX = 16 };
 
@@ -60,27 +58,13 @@ static void supervisor_words(const struct process_job_options *o, const char *op
     words[n] = NULL;
 }
 
-/* A supervisor writes into it only as it begins or breaks, so that its length is looked at here:
- * one that became too long is put aside, in place of the one before. -1: there is none. */
-static int open_log(const char *folder)
-{
-    muster_auto(free) char *path = file_join(folder, "supervisor.log");
-    muster_auto(free) char *old = file_join(folder, "supervisor.log.old");
-    struct stat is;
-    if (!path || !old) {
-        return -1;
-    }
-    if (lstat(path, &is) == 0 && is.st_size > SUPERVISOR_LOG_BYTES_MAX) {
-        (void)rename(path, old);
-    }
-    return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-}
-
 static int spawn(uv_loop_t *loop, const struct process_job_options *options, int connection_fd,
                  struct muster_err *err)
 {
     const char *words[SHELL_WORDS_MAX];
-    muster_auto(close) int log_fd = open_log(options->folder);
+    /* It writes into that only as it begins or breaks, so that its length is looked at here. */
+    muster_auto(close) int log_fd =
+        log_file_open(options->folder, "supervisor.log", SUPERVISOR_LOG_BYTES_MAX);
     uv_process_t *process = calloc(1, sizeof *process);
     if (!process) {
         return err_no_memory(err);
