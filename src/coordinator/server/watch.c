@@ -2,7 +2,9 @@
 #include "coordinator/server/watch.h"
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/system/cgroup_path.h"
+#include "base/system/process_stat.h"
 #include "core/pid_space.h"
 
 #include <errno.h>
@@ -20,14 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum {
-    STAT_BYTES = 1024,
-    CGROUP_BYTES = 4096,
-    FROM_A_SIGNAL = 128,
-    /* of /proc/PID/stat */
-    BEGAN_FIELD = 22,
-    EXIT_CODE_FIELD = 52
-};
+enum { CGROUP_BYTES_MAX = 16384, FROM_A_SIGNAL = 128 };
 
 struct server_watch {
     uv_poll_t poll;
@@ -72,45 +67,16 @@ static int open_peer(int fd, const struct wire_hello *hello, pid_t *ret_pid)
     return *ret_pid > 0 ? (int)syscall(SYS_pidfd_open, *ret_pid, 0) : -1;
 }
 
-/* A small file of /proc or /sys, as text. */
-static bool read_file(const char *path, char *ret, size_t size)
-{
-    FILE *file = fopen(path, "re");
-    size_t count = file ? fread(ret, 1, size - 1, file) : 0;
-    if (file) {
-        (void)fclose(file);
-    }
-    ret[count] = 0;
-    return count > 0;
-}
-
-/* text: room of STAT_BYTES. NULL: it is not known; else from the space after its name on, which
- * may have any characters. */
-static const char *read_stat(pid_t pid, char *text)
-{
-    char path[64];
-    (void)snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
-    return read_file(path, text, STAT_BYTES) ? strrchr(text, ')') : NULL;
-}
-
-/* stat: as read_stat gives it. */
-static uint64_t stat_field(const char *stat, int number)
-{
-    for (int field = 2; stat && field < number; field++) {
-        stat = strchr(stat + 1, ' ');
-    }
-    return stat ? strtoull(stat, NULL, 10) : 0;
-}
-
 /* ---- Out of memory: the kernel kills by SIGKILL, and counts it in the cgroup ---- */
 
 /* Where memory is a controller of version 1, version 2 has no limits of it. */
 static char *find_events(pid_t pid)
 {
-    char path[64], own[CGROUP_BYTES], *events = NULL;
+    char path[64], *events = NULL;
+    muster_auto(free) char *own = NULL;
     muster_auto(free) char *unified = NULL;
     (void)snprintf(path, sizeof path, "/proc/%ld/cgroup", (long)pid);
-    if (!read_file(path, own, sizeof own)) {
+    if (file_read(path, CGROUP_BYTES_MAX, &own, NULL, NULL) < 0) {
         return NULL;
     }
     muster_auto(free) char *v1 = cgroup_v1_root(CGROUP_ROOT, own, "memory");
@@ -125,9 +91,9 @@ static char *find_events(pid_t pid)
 
 static uint64_t count_oom_kills(const char *events)
 {
-    char text[CGROUP_BYTES];
-    const char *line =
-        events && read_file(events, text, sizeof text) ? strstr(text, "oom_kill ") : NULL;
+    muster_auto(free) char *text = NULL;
+    bool read = events && file_read(events, CGROUP_BYTES_MAX, &text, NULL, NULL) == 0;
+    const char *line = read ? strstr(text, "oom_kill ") : NULL;
     return line ? strtoull(line + strlen("oom_kill "), NULL, 10) : 0;
 }
 
@@ -149,15 +115,16 @@ struct exit_info {
  * users' processes. */
 static bool read_zombie(const struct server_watch *watch, int *ret_status)
 {
-    char path[64], text[STAT_BYTES];
+    char path[64];
     struct stat owner;
+    struct process_stat is;
     (void)snprintf(path, sizeof path, "/proc/%ld", (long)watch->pid);
     bool may = stat(path, &owner) == 0 && (owner.st_uid == geteuid() || geteuid() == 0);
-    const char *at = may ? read_stat(watch->pid, text) : NULL;
-    /* field 3 follows; whoever has its number is still it */
-    bool ended = at && at[1] == ' ' && (at[2] == 'Z' || at[2] == 'X') &&
+    /* whoever has its number is still it */
+    bool ended = may && process_stat_read(watch->pid, &is) &&
+                 (is.state == 'Z' || is.state == 'X') &&
                  syscall(SYS_pidfd_send_signal, watch->pidfd, 0, NULL, 0) == 0;
-    *ret_status = (int)stat_field(at, EXIT_CODE_FIELD);
+    *ret_status = ended ? is.end : 0;
     return ended && *ret_status != 0; /* 0: it may be that we may not know */
 }
 
@@ -247,18 +214,22 @@ struct server_watch *server_watch_start(uv_loop_t *loop, int socket, const struc
 
 /* ---- For a coordinator that begins again ---- */
 
+/* In the kernel's ticks; 0: it does not say. */
+static uint64_t began_at(pid_t pid)
+{
+    struct process_stat is;
+    return process_stat_read(pid, &is) ? is.start_ticks : 0;
+}
+
 struct server_process server_watch_process(const struct server_watch *watch)
 {
-    char text[STAT_BYTES];
-    return (struct server_process){.space = pid_space(),
-                                   .pid = (uint32_t)watch->pid,
-                                   .began = stat_field(read_stat(watch->pid, text), BEGAN_FIELD)};
+    return (struct server_process){
+        .space = pid_space(), .pid = (uint32_t)watch->pid, .began = began_at(watch->pid)};
 }
 
 struct server_watch *server_watch_resume(uv_loop_t *loop, const struct server_process *process,
                                          void (*died)(void *data), void *data, bool *ret_gone)
 {
-    char text[STAT_BYTES];
     pid_t pid = (pid_t)process->pid;
     *ret_gone = false;
     if (process->space == 0 || process->space != pid_space() || pid <= 0) {
@@ -266,7 +237,7 @@ struct server_watch *server_watch_resume(uv_loop_t *loop, const struct server_pr
     }
     int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     *ret_gone = pidfd < 0 && errno == ESRCH;
-    uint64_t began = pidfd < 0 ? 0 : stat_field(read_stat(pid, text), BEGAN_FIELD);
+    uint64_t began = pidfd < 0 ? 0 : began_at(pid);
     if (began != 0 && process->began != 0 && began != process->began) {
         *ret_gone = true; /* another one has its number now */
         close(pidfd);

@@ -2,6 +2,7 @@
 #include "process/machine/descendants.h"
 
 #include "base/cleanup.h"
+#include "base/system/process_stat.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -38,28 +39,16 @@ size_t descendants_read(pid_t pid, const char *name, char *into, size_t room)
     return used;
 }
 
-/* The name in parentheses may hold anything, so fields are counted from the last ')'. */
 static bool read_process(pid_t pid, struct descendant *ret)
 {
-    char text[1024];
-    size_t used = descendants_read(pid, "stat", text, sizeof text - 1);
-    text[used] = '\0';
-    const char *at = strrchr(text, ')');
-    unsigned long long own_user, own_system, start;
-    long long children_user, children_system;
-    int parent;
-    *ret = (struct descendant){.pid = pid};
-    if (!at || sscanf(at,
-                      ") %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %lld %lld %*d %*d "
-                      "%*d %*d %llu",
-                      &ret->state, &parent, &own_user, &own_system, &children_user,
-                      &children_system, &start) != 7) {
-        return false;
-    }
-    ret->parent = parent;
-    ret->cpu_ticks = own_user + own_system + (uint64_t)children_user + (uint64_t)children_system;
-    ret->start_ticks = start;
-    return ret->state != 'Z';
+    struct process_stat is;
+    bool lives = process_stat_read(pid, &is) && is.state != 'Z';
+    *ret = (struct descendant){.pid = pid,
+                               .parent = is.parent,
+                               .state = is.state,
+                               .cpu_ticks = is.cpu_ticks,
+                               .start_ticks = is.start_ticks};
+    return lives;
 }
 
 static void add(struct table *table, const struct descendant *process)

@@ -16,7 +16,7 @@
  */
 bool descendants_visible(void);
 
-/* One living process, as /proc/PID/stat has it. */
+/* One living process (base/system/process_stat.h). */
 struct descendant {
     pid_t pid;
     pid_t parent;

@@ -3,33 +3,12 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/system/process_stat.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
-
-enum { STAT_BYTES_MAX = 4096, STAT_FIELDS_TO_START = 19 };
-
-/* The state letter and field 22 (starttime) of /proc/PID/stat. The name in parentheses may hold
- * anything, so fields are counted from the last ')'. */
-static bool read_stat(pid_t pid, char *ret_state, uint64_t *ret_ticks)
-{
-    char path[64];
-    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    muster_auto(free) char *text = NULL;
-    if (file_read(path, STAT_BYTES_MAX, &text, NULL, NULL) < 0) {
-        return false;
-    }
-    const char *at = strrchr(text, ')');
-    if (!at || sscanf(at, ") %c", ret_state) != 1) {
-        return false;
-    }
-    for (int field = 0; field <= STAT_FIELDS_TO_START && at; field++) {
-        at = strchr(at + 1, ' ');
-    }
-    return at && sscanf(at, "%" SCNu64, ret_ticks) == 1;
-}
 
 void identity_boot(char ret[IDENTITY_BYTES_MAX])
 {
@@ -44,13 +23,12 @@ void identity_boot(char ret[IDENTITY_BYTES_MAX])
 bool identity_of(pid_t pid, char ret[IDENTITY_BYTES_MAX])
 {
     char boot[IDENTITY_BYTES_MAX];
-    char state;
-    uint64_t ticks;
-    if (!read_stat(pid, &state, &ticks) || state == 'Z' || state == 'X') {
+    struct process_stat is;
+    if (!process_stat_read(pid, &is) || is.state == 'Z' || is.state == 'X') {
         return false;
     }
     identity_boot(boot);
-    (void)snprintf(ret, IDENTITY_BYTES_MAX, "%d-%" PRIu64 "-%.40s", (int)pid, ticks, boot);
+    (void)snprintf(ret, IDENTITY_BYTES_MAX, "%d-%" PRIu64 "-%.40s", (int)pid, is.start_ticks, boot);
     return true;
 }
 
