@@ -211,6 +211,22 @@ static void a_bad_job_gets_all_its_causes_at_once(void **state)
     fixture_done(&f);
 }
 
+/* What the message quotes is the user's. */
+static void the_reason_of_a_cause_is_not_taken_from_its_message(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, NULL);
+    assert_int_equal(fixture_call(&f, "POST", JOBS,
+                                  "{'metadata':{'name':'required!'},'spec':{"
+                                  "'pytorchReplicaSpecs':{'Master':" REPLICA(1) "}}}"),
+                     422);
+    assert_string_equal(answer(&f, "details.causes.0.field"), "metadata.name");
+    assert_non_null(strstr(answer(&f, "details.causes.0.message"), "required"));
+    assert_string_equal(answer(&f, "details.causes.0.reason"), "FieldValueInvalid");
+    fixture_done(&f);
+}
+
 /* kubectl shows causes and no message: each refusal has one. */
 static void what_is_wrong_with_no_field_is_a_cause_too(void **state)
 {
@@ -662,6 +678,7 @@ int main(void)
         cmocka_unit_test(refusals_say_what_kubectl_expects),
         cmocka_unit_test(no_name_leaves_its_folder),
         cmocka_unit_test(a_bad_job_gets_all_its_causes_at_once),
+        cmocka_unit_test(the_reason_of_a_cause_is_not_taken_from_its_message),
         cmocka_unit_test(what_is_wrong_with_no_field_is_a_cause_too),
         cmocka_unit_test(a_body_over_the_limit_is_refused_as_all_else),
         cmocka_unit_test(unknown_fields_of_a_job_are_warned_about),

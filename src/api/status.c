@@ -162,13 +162,6 @@ static void word(const struct api_call *call, const struct muster_err *err, stru
     }
 }
 
-static const char *cause_reason(const struct job_problem *p)
-{
-    return p->reason                        ? p->reason
-           : strstr(p->message, "required") ? "FieldValueRequired"
-                                            : "FieldValueInvalid";
-}
-
 /* `field`: NULL, where it is about none; "" is the whole object. */
 static void add_cause(struct build *b, json_t *causes, const char *reason, const char *field,
                       const char *message)
@@ -188,7 +181,7 @@ static void add_problem(struct build *b, json_t *causes, const struct job_proble
     if (p->hint) {
         buf_format(&message, " (%s)", p->hint);
     }
-    add_cause(b, causes, cause_reason(p), p->path, buf_str(&message));
+    add_cause(b, causes, p->reason ? p->reason : "FieldValueInvalid", p->path, buf_str(&message));
     buf_done(&message);
 }
 

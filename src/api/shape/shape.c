@@ -118,6 +118,7 @@ static void require_word(const json_t *event, const char *stored, const char *sh
     size_t bytes = strlen(doc_text(event, stored, ""));
     if (bytes == 0) {
         job_problem_add(problems, JOB_ERROR, shown, NULL, "Required value");
+        job_problem_reason(problems, "FieldValueRequired");
     } else if (bytes > bytes_max) {
         job_problem_add(problems, JOB_ERROR, shown, NULL, "can have at most %zu characters",
                         bytes_max);

@@ -180,6 +180,10 @@ static void an_event_of_the_new_group_needs_its_fields(void **state)
             fail_msg("no \"%s\" in: %s", said[i], answer(&f, "message"));
         }
     }
+    assert_string_equal(answer(&f, "details.causes.0.field"), "eventTime");
+    assert_string_equal(answer(&f, "details.causes.0.reason"), "FieldValueRequired");
+    assert_string_equal(answer(&f, "details.causes.5.field"), "type");
+    assert_string_equal(answer(&f, "details.causes.5.reason"), "FieldValueInvalid");
     assert_int_equal(fixture_call(&f, "POST", EVENTS, OLD_EVENT), 400);
     assert_non_null(strstr(answer(&f, "message"), "apiVersion"));
     fixture_done(&f);
