@@ -657,6 +657,17 @@ static void discovery_names_every_resource(void **state)
     assert_int_equal(fixture_call(&f, "GET", "/api/v1/", NULL), 200);
     assert_int_equal(fixture_call(&f, "GET", "/apis", NULL), 200);
     assert_string_equal(answer(&f, "groups.0.name"), "kubeflow.org");
+    assert_int_equal(fixture_call(&f, "GET", "/apis/authorization.k8s.io/v1", NULL), 200);
+    assert_int_equal(json_array_size(doc_at(f.doc, "resources")), 2);
+    assert_string_equal(answer(&f, "resources.1.name"), "selfsubjectrulesreviews");
+    assert_string_equal(answer(&f, "resources.1.verbs.0"), "create");
+    assert_null(doc_at(f.doc, "resources.1.verbs.1"));
+    assert_int_equal(fixture_call(&f, "GET", "/apis/apiextensions.k8s.io/v1/", NULL), 200);
+    assert_string_equal(answer(&f, "resources.0.shortNames.1"), "crds");
+    assert_int_equal(fixture_call(&f, "GET", "/apis/apiextensions.k8s.io", NULL), 200);
+    assert_string_equal(answer(&f, "kind"), "APIGroup");
+    assert_string_equal(answer(&f, "preferredVersion.groupVersion"), "apiextensions.k8s.io/v1");
+    assert_int_equal(fixture_call(&f, "GET", "/apis/apiextensions.k8s.io/v2", NULL), 404);
     assert_int_equal(fixture_call(&f, "GET", "/version", NULL), 200);
     static const char *const said[] = {"major",        "minor",     "gitVersion",
                                        "gitCommit",    "buildDate", "goVersion",

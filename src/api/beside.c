@@ -48,34 +48,69 @@ static json_t *who(void)
                      "system:masters", "system:authenticated");
 }
 
-#define ACCESS "authorization.k8s.io/v1"
-#define IDENTITY "authentication.k8s.io/v1"
+#define VERSION_1(group) group, group "/v1"
+#define EXTENSIONS "apiextensions.k8s.io"
+
+const struct beside_kind beside_kinds[] = {
+    {VERSION_1("authentication.k8s.io"),
+     "selfsubjectreviews",
+     "selfsubjectreview",
+     "SelfSubjectReview",
+     {"create"},
+     {NULL},
+     who},
+    {VERSION_1("authorization.k8s.io"),
+     "selfsubjectaccessreviews",
+     "selfsubjectaccessreview",
+     "SelfSubjectAccessReview",
+     {"create"},
+     {NULL},
+     allowed},
+    {VERSION_1("authorization.k8s.io"),
+     "selfsubjectrulesreviews",
+     "selfsubjectrulesreview",
+     "SelfSubjectRulesReview",
+     {"create"},
+     {NULL},
+     rules},
+    {VERSION_1(EXTENSIONS),
+     "customresourcedefinitions",
+     "customresourcedefinition",
+     "CustomResourceDefinition",
+     {"get", "list"},
+     {"crd", "crds"},
+     NULL},
+};
+
+const size_t beside_kind_count = sizeof beside_kinds / sizeof beside_kinds[0];
+
+static const struct beside_kind *find_review(const char *path)
+{
+    for (size_t i = 0; i < beside_kind_count; i++) {
+        char own[128];
+        (void)snprintf(own, sizeof own, "/apis/%s/%s", beside_kinds[i].api_version,
+                       beside_kinds[i].plural);
+        if (beside_kinds[i].review && strcmp(path, own) == 0) {
+            return &beside_kinds[i];
+        }
+    }
+    return NULL;
+}
 
 /* Of a body in protobuf (Go clients) the question is not repeated; the answer is the same. */
 static bool handle_review(const struct http_request *request, struct http_reply *reply)
 {
-    static const struct {
-        const char *path, *api_version, *kind;
-        json_t *(*status)(void);
-    } reviews[] = {
-        {ACCESS "/selfsubjectaccessreviews", ACCESS, "SelfSubjectAccessReview", allowed},
-        {ACCESS "/selfsubjectrulesreviews", ACCESS, "SelfSubjectRulesReview", rules},
-        {IDENTITY "/selfsubjectreviews", IDENTITY, "SelfSubjectReview", who},
-    };
-    const char *path = after(request->path, "/apis/");
-    for (size_t i = 0; path && i < sizeof reviews / sizeof reviews[0]; i++) {
-        muster_auto(doc) json_t *body = NULL;
-        if (strcmp(path, reviews[i].path) != 0 || !is_method(request, "POST")) {
-            continue;
-        }
-        (void)doc_parse(request->body, request->body_bytes, &body, NULL);
-        api_send_json(reply, 201,
-                      json_pack("{s:s, s:s, s:{}, s:O*, s:o}", "kind", reviews[i].kind,
-                                "apiVersion", reviews[i].api_version, "metadata", "spec",
-                                doc_at(body, "spec"), "status", reviews[i].status()));
-        return true;
+    const struct beside_kind *kind = find_review(request->path);
+    muster_auto(doc) json_t *body = NULL;
+    if (!kind || !is_method(request, "POST")) {
+        return false;
     }
-    return false;
+    (void)doc_parse(request->body, request->body_bytes, &body, NULL);
+    api_send_json(reply, 201,
+                  json_pack("{s:s, s:s, s:{}, s:O*, s:o}", "kind", kind->kind, "apiVersion",
+                            kind->api_version, "metadata", "spec", doc_at(body, "spec"), "status",
+                            kind->review()));
+    return true;
 }
 
 /* ---- custom resources ---- */
@@ -111,8 +146,7 @@ static const struct resource *custom(const char *name)
 static bool handle_definitions(const struct api *api, const struct http_request *request,
                                struct http_reply *reply)
 {
-    const char *rest =
-        after(request->path, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions");
+    const char *rest = after(request->path, "/apis/" EXTENSIONS "/v1/customresourcedefinitions");
     const struct resource *resource = rest && *rest == '/' ? custom(rest + 1) : custom(NULL);
     struct muster_err err = MUSTER_ERR_INIT;
     if (!rest || (*rest && *rest != '/') || !api->hooks.definition) {
@@ -125,7 +159,7 @@ static bool handle_definitions(const struct api *api, const struct http_request 
         api_send_error(reply, &err);
     } else if (!resource) {
         (void)muster_fail(&err, MUSTER_ENOENT,
-                          "customresourcedefinitions.apiextensions.k8s.io \"%.200s\" not found",
+                          "customresourcedefinitions." EXTENSIONS " \"%.200s\" not found",
                           rest + 1);
         api_send_error(reply, &err);
     } else if (*rest) {
@@ -133,9 +167,8 @@ static bool handle_definitions(const struct api *api, const struct http_request 
     } else {
         api_send_json(reply, 200,
                       json_pack("{s:s, s:s, s:{s:s}, s:[o]}", "kind",
-                                "CustomResourceDefinitionList", "apiVersion",
-                                "apiextensions.k8s.io/v1", "metadata", "resourceVersion", "1",
-                                "items", definition(api)));
+                                "CustomResourceDefinitionList", "apiVersion", EXTENSIONS "/v1",
+                                "metadata", "resourceVersion", "1", "items", definition(api)));
     }
     return true;
 }

@@ -65,6 +65,20 @@ static json_t *entry_below(struct build *b, const struct resource *resource,
     return entry;
 }
 
+static json_t *entry_beside(struct build *b, const struct beside_kind *kind)
+{
+    json_t *entry = build_value(b, json_object());
+    build_text(b, entry, "name", kind->plural);
+    build_text(b, entry, "singularName", kind->singular);
+    build_set(b, entry, "namespaced", json_false());
+    build_text(b, entry, "kind", kind->kind);
+    build_set(b, entry, "verbs", words(b, kind->verbs));
+    if (kind->short_names[0]) {
+        build_set(b, entry, "shortNames", words(b, kind->short_names));
+    }
+    return entry;
+}
+
 static json_t *resource_list(const char *group_version)
 {
     struct build b = {0};
@@ -84,6 +98,11 @@ static json_t *resource_list(const char *group_version)
             }
         }
     }
+    for (size_t i = 0; i < beside_kind_count; i++) {
+        if (strcmp(beside_kinds[i].api_version, group_version) == 0) {
+            build_add(&b, entries, entry_beside(&b, &beside_kinds[i]));
+        }
+    }
     return build_end(&b, list);
 }
 
@@ -100,38 +119,6 @@ static json_t *core_versions(const struct api *api)
     (void)api;
     return json_pack("{s:s, s:[s], s:[]}", "kind", "APIVersions", "versions", "v1",
                      "serverAddressByClientCIDRs");
-}
-
-/* What beside.c answers. */
-static json_t *review_resources(const struct api *api)
-{
-    (void)api;
-    return json_pack(
-        "{s:s, s:s, s:s, s:[{s:s, s:s, s:b, s:s, s:[s]}, {s:s, s:s, s:b, s:s, s:[s]}]}", "kind",
-        "APIResourceList", "apiVersion", "v1", "groupVersion", "authorization.k8s.io/v1",
-        "resources", "name", "selfsubjectaccessreviews", "singularName", "selfsubjectaccessreview",
-        "namespaced", 0, "kind", "SelfSubjectAccessReview", "verbs", "create", "name",
-        "selfsubjectrulesreviews", "singularName", "selfsubjectrulesreview", "namespaced", 0,
-        "kind", "SelfSubjectRulesReview", "verbs", "create");
-}
-
-static json_t *identity_resources(const struct api *api)
-{
-    (void)api;
-    return json_pack("{s:s, s:s, s:s, s:[{s:s, s:s, s:b, s:s, s:[s]}]}", "kind", "APIResourceList",
-                     "apiVersion", "v1", "groupVersion", "authentication.k8s.io/v1", "resources",
-                     "name", "selfsubjectreviews", "singularName", "selfsubjectreview",
-                     "namespaced", 0, "kind", "SelfSubjectReview", "verbs", "create");
-}
-
-static json_t *definition_resources(const struct api *api)
-{
-    (void)api;
-    return json_pack(
-        "{s:s, s:s, s:s, s:[{s:s, s:s, s:b, s:s, s:[s, s], s:[s, s]}]}", "kind", "APIResourceList",
-        "apiVersion", "v1", "groupVersion", "apiextensions.k8s.io/v1", "resources", "name",
-        "customresourcedefinitions", "singularName", "customresourcedefinition", "namespaced", 0,
-        "kind", "CustomResourceDefinition", "verbs", "get", "list", "shortNames", "crd", "crds");
 }
 
 static json_t *version_entry(const char *group, const char *version)
@@ -155,7 +142,7 @@ static json_t *group_entry(struct build *b, const char *group)
         }
     }
     if (json_array_size(versions) == 0) {
-        build_add(b, versions, version_entry(group, "v1")); /* beside.c's */
+        build_add(b, versions, version_entry(group, "v1")); /* beside_kinds */
     }
     build_set(b, entry, "preferredVersion", json_incref(json_array_get(versions, 0)));
     return entry;
@@ -171,6 +158,11 @@ static bool is_first_of_group(size_t i)
     return true;
 }
 
+static bool is_first_beside(size_t i)
+{
+    return i == 0 || strcmp(beside_kinds[i - 1].group, beside_kinds[i].group) != 0;
+}
+
 static json_t *groups(const struct api *api)
 {
     (void)api;
@@ -184,28 +176,37 @@ static json_t *groups(const struct api *api)
             build_add(&b, entries, group_entry(&b, resources[i].group));
         }
     }
-    build_add(&b, entries, group_entry(&b, "authentication.k8s.io"));
-    build_add(&b, entries, group_entry(&b, "authorization.k8s.io"));
-    build_add(&b, entries, group_entry(&b, "apiextensions.k8s.io"));
+    for (size_t i = 0; i < beside_kind_count; i++) {
+        if (is_first_beside(i)) {
+            build_add(&b, entries, group_entry(&b, beside_kinds[i].group));
+        }
+    }
     return build_end(&b, list);
 }
 
-/* "GROUP" or "GROUP/VERSION" of the table; NULL: none of them. */
-static json_t *of_group(const char *rest)
+static json_t *group_page(const char *group)
 {
     struct build b = {0};
+    json_t *entry = group_entry(&b, group);
+    build_text(&b, entry, "kind", "APIGroup");
+    build_text(&b, entry, "apiVersion", "v1");
+    return build_end(&b, entry);
+}
+
+/* "GROUP" or "GROUP/VERSION" of the tables; NULL: none of them. */
+static json_t *of_group(const char *rest)
+{
+    bool group = false, version = false;
     for (size_t i = 0; i < resource_count; i++) {
-        if (*resources[i].group && strcmp(resources[i].group, rest) == 0) {
-            json_t *entry = group_entry(&b, rest);
-            build_text(&b, entry, "kind", "APIGroup");
-            build_text(&b, entry, "apiVersion", "v1");
-            return build_end(&b, entry);
-        }
-        if (*resources[i].group && strcmp(resources[i].api_version, rest) == 0) {
-            return resource_list(rest);
-        }
+        bool core = !*resources[i].group;
+        group = group || (!core && strcmp(resources[i].group, rest) == 0);
+        version = version || (!core && strcmp(resources[i].api_version, rest) == 0);
     }
-    return NULL;
+    for (size_t i = 0; i < beside_kind_count; i++) {
+        group = group || strcmp(beside_kinds[i].group, rest) == 0;
+        version = version || strcmp(beside_kinds[i].api_version, rest) == 0;
+    }
+    return group ? group_page(rest) : version ? resource_list(rest) : NULL;
 }
 
 /* ---- version ---- */
@@ -231,15 +232,8 @@ static const struct page {
     const char *path;
     json_t *(*make)(const struct api *api); /* NULL: "ok" */
 } pages[] = {
-    {"/api", core_versions},
-    {"/apis", groups},
-    {"/api/v1", core_resources},
-    {"/apis/authentication.k8s.io/v1", identity_resources},
-    {"/apis/authorization.k8s.io/v1", review_resources},
-    {"/apis/apiextensions.k8s.io/v1", definition_resources},
-    {"/version", version},
-    {"/healthz", NULL},
-    {"/readyz", NULL},
+    {"/api", core_versions}, {"/apis", groups},  {"/api/v1", core_resources},
+    {"/version", version},   {"/healthz", NULL}, {"/readyz", NULL},
     {"/livez", NULL},
 };
 

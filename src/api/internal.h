@@ -137,6 +137,21 @@ bool openapi_handle(const struct api *api, const struct http_request *request,
 
 /* ---- beside.c ---- */
 
+/* A kind that is answered and not stored. */
+struct beside_kind {
+    const char *group;
+    const char *api_version; /* "authorization.k8s.io/v1" */
+    const char *plural;
+    const char *singular;
+    const char *kind;
+    const char *verbs[3];       /* ends with NULL */
+    const char *short_names[3]; /* … */
+    json_t *(*review)(void);    /* the status of a new one; NULL: it is no review */
+};
+
+extern const struct beside_kind beside_kinds[];
+extern const size_t beside_kind_count;
+
 /* Access reviews, custom resource definitions, and what is not served; false: none of them. */
 bool beside_handle(const struct api *api, const struct http_request *request,
                    struct http_reply *reply);
