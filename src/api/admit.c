@@ -10,6 +10,7 @@
 #include "api/fields.h"
 #include "api/immutable.h"
 #include "api/shape/shape.h"
+#include "api/validate/validate.h"
 #include "base/base64.h"
 #include "base/doc.h"
 #include "base/err.h"
@@ -63,7 +64,20 @@ static int admit_config_map(const json_t *before, json_t *object, struct job_pro
 
 static int admit_pod(const json_t *before, json_t *object, struct job_problems *problems)
 {
+    validate_pod(before, object, problems);
     return before ? immutable_pod(before, object, problems) : 0;
+}
+
+static int admit_service(const json_t *before, json_t *object, struct job_problems *problems)
+{
+    validate_service(before, object, problems);
+    return 0;
+}
+
+static int admit_event(const json_t *before, json_t *object, struct job_problems *problems)
+{
+    validate_event(before, object, problems);
+    return 0;
 }
 
 static int admit_claim(const json_t *before, json_t *object, struct job_problems *problems)
@@ -89,16 +103,22 @@ static const struct rule {
     void (*check)(const json_t *object, struct job_problems *problems);
     int (*admit)(const json_t *before, json_t *object, struct job_problems *problems);
 } rules[] = {
-    {"pods", job_check_pod, admit_pod},     {"configmaps", check_whole, admit_config_map},
-    {"secrets", check_whole, admit_secret}, {"persistentvolumeclaims", check_whole, admit_claim},
-    {"namespaces", check_whole, NULL},      {"pytorchjobs", check_whole, admit_job},
+    {"pods", job_check_pod, admit_pod},
+    {"configmaps", check_whole, admit_config_map},
+    {"secrets", check_whole, admit_secret},
+    {"persistentvolumeclaims", check_whole, admit_claim},
+    {"namespaces", check_whole, NULL},
+    {"pytorchjobs", check_whole, admit_job},
+    {"services", job_check_metadata, admit_service},
+    {"events", job_check_metadata, admit_event},
 };
 
 static const struct rule *find_rule(const struct api_call *call)
 {
     static const struct rule others = {NULL, job_check_metadata, NULL};
+    const struct resource *resource = call->route.resource;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-        if (strcmp(rules[i].resource, call->route.resource->plural) == 0) {
+        if (strcmp(rules[i].resource, resource->plural) == 0 && !resource->shape->check) {
             return &rules[i];
         }
     }

@@ -48,11 +48,17 @@ static const struct refusal {
     {"POST", CONFIG_MAPS, "{'metadata':{'name':'a','namespace':'other'}}", 400, "BadRequest",
      "namespace"},
     {"POST", CONFIG_MAPS, "{'metadata':", 400, "BadRequest", "the body: JSON: line 1,"},
+    {"POST", PODS, "{'metadata':{'name':'p'},'spec':{'containers':{'name':'a'}}}", 400,
+     "BadRequest",
+     "Pod in version \"v1\" cannot be handled as a Pod: spec.containers: must be a list, not a "
+     "mapping"},
+    {"PUT", CONFIG_MAPS "/there", "{'metadata':{'name':'there'},'data':{'k':1}}", 400, "BadRequest",
+     "cannot be handled as a ConfigMap: data.k: must be text, not a number"},
     {"POST", CONFIG_MAPS, "[]", 400, "BadRequest", "must be a JSON object"},
     {"POST", CONFIG_MAPS, NULL, 400, "BadRequest", "no body"},
     {"POST", CONFIG_MAPS, "{'metadata':{'name':'A_'}}", 422, "Invalid",
      "ConfigMap \"A_\" is invalid: metadata.name: \"A_\" must be made of"},
-    {"POST", CONFIG_MAPS, "{'metadata':{'name':'a','labels':{'b c':'d','e':5}}}", 422, "Invalid",
+    {"POST", CONFIG_MAPS, "{'metadata':{'name':'a','labels':{'b c':'d','e':'!'}}}", 422, "Invalid",
      "is invalid: [metadata.labels"},
     {"POST", CONFIG_MAPS, "{'metadata':{}}", 422, "Invalid", "metadata.name: is missing"},
     {"POST", PODS, "{'spec':{'containers':[{'name':'a'}]}}", 422, "Invalid", "metadata.name: is"},
@@ -139,8 +145,6 @@ static const struct odd_name {
     {PODS, WITH("'name':'p'", ONE("../../../x")), "spec.containers[0].name: \"../../../x\" must"},
     {PODS, WITH("'name':'p'", ONE("")), "spec.containers[0].name: \"\" must"},
     {PODS, WITH("'name':'p'", "'containers':[]"), "spec.containers: is empty"},
-    {PODS, WITH("'name':'p'", "'containers':{'name':'a'}"), "spec.containers: must be a list"},
-    {PODS, WITH("'name':'p'", "'containers':[3]"), "spec.containers[0]: must be a mapping"},
     {PODS, WITH("'name':'p'", "'containers':[{'name':'a','image':'x'},{'name':'a','image':'x'}]"),
      "spec.containers[1].name: duplicate name"},
     {PODS, WITH("'name':'p'", ONE("a") ",'initContainers':[{'name':'..','image':'x'}]"),
@@ -190,6 +194,21 @@ static void no_name_leaves_its_folder(void **state)
         }
     }
     assert_int_equal(failed, 0);
+    fixture_done(&f);
+}
+
+static void what_a_patch_makes_of_another_type_is_a_cause(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, NULL);
+    fixture_call(&f, "POST", CONFIG_MAPS, CONFIG_MAP("a"));
+    assert_int_equal(fixture_call_as(&f, "PATCH", CONFIG_MAPS "/a", "{'data':{'k':1}}",
+                                     "application/merge-patch+json", NULL),
+                     422);
+    assert_string_equal(answer(&f, "details.causes.0.field"), "patch");
+    assert_non_null(strstr(answer(&f, "message"), "data.k: must be text, not a number"));
+    assert_int_equal(json_array_size(doc_at(f.doc, "details.causes")), 1);
     fixture_done(&f);
 }
 
@@ -688,6 +707,7 @@ int main(void)
         cmocka_unit_test(an_object_lives_its_life),
         cmocka_unit_test(refusals_say_what_kubectl_expects),
         cmocka_unit_test(no_name_leaves_its_folder),
+        cmocka_unit_test(what_a_patch_makes_of_another_type_is_a_cause),
         cmocka_unit_test(a_bad_job_gets_all_its_causes_at_once),
         cmocka_unit_test(the_reason_of_a_cause_is_not_taken_from_its_message),
         cmocka_unit_test(what_is_wrong_with_no_field_is_a_cause_too),

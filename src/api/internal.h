@@ -112,6 +112,10 @@ int call_send_page(struct api_call *call, const struct store_page *page, struct 
 
 /* ---- write.c and admit.c ---- */
 
+/* A body that has a value of another type than its field is of no use for anything else: 400, as
+ * with an API server, before it is said what is wrong with it. */
+int call_check_types(const struct api_call *call, const json_t *object, struct muster_err *err);
+
 /* Writes `object` over `before` after admission, and answers. */
 int call_store_update(struct api_call *call, const json_t *before, json_t *object,
                       struct muster_err *err);

@@ -50,6 +50,20 @@ static const struct patch_kind *find_kind(const struct api_call *call, struct mu
     return NULL;
 }
 
+/* To an API server what a patch makes of an object is a value of the field `patch`; an applied
+ * object is a body. */
+static int check_result(struct api_call *call, const struct patch_kind *kind, const json_t *after,
+                        struct muster_err *err)
+{
+    struct muster_err why = MUSTER_ERR_INIT;
+    int r = call_check_types(call, after, kind->creates ? err : &why);
+    if (r < 0 && !kind->creates) {
+        job_problem_add(&call->problems, JOB_ERROR, "patch", NULL, "Invalid value: %s", why.text);
+        return muster_fail(err, MUSTER_EDATA, "the object is invalid");
+    }
+    return r;
+}
+
 /* A patch may say at which resourceVersion it applies; else it is the one just read. */
 static int apply(struct api_call *call, const struct patch_kind *kind, struct muster_err *err)
 {
@@ -60,6 +74,7 @@ static int apply(struct api_call *call, const struct patch_kind *kind, struct mu
     shown = r < 0 ? NULL : shape_show(call->route.resource->shape, before);
     r = r < 0 || shown ? r : err_no_memory(err);
     r = r < 0 ? r : kind->apply(shown, call->body, &after, err);
+    r = r < 0 ? r : check_result(call, kind, after, err);
     if (r < 0) {
         return r;
     }

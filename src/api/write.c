@@ -3,6 +3,7 @@
  * Layer: services.
  */
 #include "api/internal.h"
+#include "api/protobuf/types.h"
 #include "api/shape/shape.h"
 
 #include "base/cleanup.h"
@@ -12,6 +13,8 @@
 
 #include <stdio.h>
 #include <string.h>
+
+enum { FAULT_BYTES_MAX = 1024 };
 
 /* ---- what the body says it is ---- */
 
@@ -44,6 +47,20 @@ static int check_identity(struct api_call *call, json_t *object, struct muster_e
     if (r == 0 && *route->name) {
         r = require_same("name", doc_text(object, "metadata.name", ""), route->name, err);
     }
+    return r;
+}
+
+int call_check_types(const struct api_call *call, const json_t *object, struct muster_err *err)
+{
+    const struct resource *resource = call->route.resource;
+    struct buf fault;
+    buf_init(&fault, FAULT_BYTES_MAX);
+    int r =
+        types_fit(object, resource->api_version, resource->kind, &fault)
+            ? 0
+            : muster_fail(err, MUSTER_EINVAL, "%s in version \"v1\" cannot be handled as a %s: %s",
+                          resource->kind, resource->kind, buf_str(&fault));
+    buf_done(&fault);
     return r;
 }
 
@@ -128,6 +145,7 @@ int verb_create(struct api_call *call, struct muster_err *err)
         return muster_fail(err, MUSTER_EINVAL, "an empty namespace may not be set during creation");
     }
     int r = check_identity(call, call->body, err);
+    r = r < 0 ? r : call_check_types(call, call->body, err);
     if (r < 0) {
         return r;
     }
@@ -202,6 +220,7 @@ int verb_update(struct api_call *call, struct muster_err *err)
 {
     muster_auto(doc) json_t *before = NULL;
     int r = check_identity(call, call->body, err);
+    r = r < 0 ? r : call_check_types(call, call->body, err);
     r = r < 0 ? r : check_version(call, err);
     r = r < 0 ? r : store_get(call->api->store, call_key(call), &before, err);
     if (r < 0) {

@@ -43,3 +43,20 @@ int base64_decode(const char *text, char **ret_bytes, size_t *ret_count, struct 
     gnutls_free(plain.data);
     return bytes ? 0 : err_no_memory(err);
 }
+
+bool base64_is(const char *text)
+{
+    size_t letters = 0, padding = 0;
+    for (const char *at = text; *at; at++) {
+        bool letter = (*at >= 'A' && *at <= 'Z') || (*at >= 'a' && *at <= 'z') ||
+                      (*at >= '0' && *at <= '9') || *at == '+' || *at == '/';
+        if (*at == '=') {
+            padding++;
+        } else if (letter && padding == 0) {
+            letters++;
+        } else if (*at != '\n' && *at != '\r') {
+            return false;
+        }
+    }
+    return padding <= 2 && (letters + padding) % 4 == 0;
+}

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 
 #include <muster/err.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Appends; look at buf_failed. */
@@ -15,3 +16,6 @@ void base64_encode(const void *bytes, size_t count, struct buf *out);
 /* The caller frees *ret_bytes, which is NUL-terminated beyond *ret_count. MUSTER_EDATA: it is not
  * base64. */
 int base64_decode(const char *text, char **ret_bytes, size_t *ret_count, struct muster_err *err);
+
+/* As strict as Go's decoder: with its padding; line ends are passed over. */
+bool base64_is(const char *text);

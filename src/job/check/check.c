@@ -2,6 +2,7 @@
 #include "job/check/check.h"
 
 #include "base/doc.h"
+#include "base/text.h"
 #include "job/check/context.h"
 #include "job/check/kinds.h"
 #include "job/paste.h"
@@ -155,6 +156,7 @@ static void check_annotations(struct check *c, const json_t *annotations)
         check_say(c, JOB_ERROR, NULL, NULL,
                   "too long: all annotations together may not exceed %d bytes",
                   ANNOTATIONS_BYTES_MAX);
+        check_reason(c, "FieldValueTooLong");
     }
     check_leave(c, mark);
 }
@@ -162,6 +164,7 @@ static void check_annotations(struct check *c, const json_t *annotations)
 static void check_owners(struct check *c, const json_t *owners)
 {
     static const char *const needed[] = {"apiVersion", "kind", "name", "uid"};
+    int controllers = 0;
     size_t index;
     json_t *owner;
     size_t top = check_enter(c, "ownerReferences");
@@ -170,6 +173,7 @@ static void check_owners(struct check *c, const json_t *owners)
     }
     json_array_foreach (owners, index, owner) {
         size_t mark = check_enter_index(c, index);
+        controllers += doc_bool(owner, "controller", false);
         for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
             if (!*doc_text(owner, needed[i], "")) {
                 check_say(c, JOB_ERROR, needed[i], NULL, "is missing");
@@ -179,6 +183,32 @@ static void check_owners(struct check *c, const json_t *owners)
         const char *fault = *uid ? job_text_fault(SCHEMA_LABEL, uid) : NULL;
         if (fault) {
             check_say(c, JOB_ERROR, "uid", NULL, "\"%.80s\" %s", uid, fault);
+        }
+        check_leave(c, mark);
+    }
+    if (controllers > 1) {
+        check_say(c, JOB_ERROR, NULL, NULL, "only one of them may be the controller");
+    }
+    check_leave(c, top);
+}
+
+/* A name with a domain, or one that Kubernetes has for itself; a custom resource may have any. */
+static void check_finalizers(struct check *c, const json_t *finalizers, bool custom)
+{
+    static const char *const own[] = {"kubernetes", "orphan", "foregroundDeletion"};
+    size_t index;
+    json_t *finalizer;
+    size_t top = check_enter(c, "finalizers");
+    json_array_foreach (finalizers, index, finalizer) {
+        const char *name = json_is_string(finalizer) ? json_string_value(finalizer) : "";
+        const char *fault = job_text_fault(SCHEMA_QUALIFIED, name);
+        size_t mark = check_enter_index(c, index);
+        if (fault) {
+            check_say(c, JOB_ERROR, NULL, NULL, "\"%.80s\" %s", name, fault);
+        } else if (!custom && !strchr(name, '/') &&
+                   !text_is_any_of(name, own, sizeof own / sizeof own[0])) {
+            check_say(c, JOB_ERROR, NULL, NULL,
+                      "\"%.80s\" must have a domain, as in example.com/name", name);
         }
         check_leave(c, mark);
     }
@@ -197,6 +227,7 @@ static void check_metadata(struct check *c, const json_t *object, const struct k
     check_labels(c, doc_at(metadata, "labels"));
     check_annotations(c, doc_at(metadata, "annotations"));
     check_owners(c, doc_at(metadata, "ownerReferences"));
+    check_finalizers(c, doc_at(metadata, "finalizers"), kind && kind->type == SCHEMA_job);
     check_leave(c, mark);
 }
 

@@ -1,0 +1,18 @@
+/* What an API server asks of an object of a kind of its own, beside what job/check/check.h asks:
+ * so that a file which this machine takes is one that a cluster takes.
+ *
+ * Everything wrong is said at once, with the fields and reasons of an API server. Values have the
+ * types of their fields (api/protobuf/types.h). Layer: services, pure.
+ * Source: k8s.io/kubernetes pkg/apis/core/validation.
+ */
+#pragma once
+
+#include "job/problem.h"
+
+#include <jansson.h>
+
+/* `before` is NULL for a new object. What only a new one is asked was filled in by this machine, or
+ * cannot change. */
+void validate_service(const json_t *before, const json_t *object, struct job_problems *problems);
+void validate_event(const json_t *before, const json_t *object, struct job_problems *problems);
+void validate_pod(const json_t *before, const json_t *object, struct job_problems *problems);
