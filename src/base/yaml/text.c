@@ -6,6 +6,16 @@
 
 #include <string.h>
 
+/* A file begins with characters of ASCII: in UTF-16 every other byte is NUL. In UTF-32 more are. */
+static bool looks_like_utf_16(const char *text, size_t bytes)
+{
+    if (bytes < 4) {
+        return false;
+    }
+    bool first = text[0] == 0, second = text[1] == 0;
+    return first != second && (text[2] == 0) == first && (text[3] == 0) == second;
+}
+
 const char *yaml_text_fault(const char *text, size_t bytes, struct yaml_place *ret_place,
                             const char **ret_hint)
 {
@@ -14,6 +24,9 @@ const char *yaml_text_fault(const char *text, size_t bytes, struct yaml_place *r
     *ret_hint = "save the file as UTF-8";
     if (bytes >= 2 && (memcmp(at, "\xff\xfe", 2) == 0 || memcmp(at, "\xfe\xff", 2) == 0)) {
         return "the text is UTF-16";
+    }
+    if (looks_like_utf_16(text, bytes)) {
+        return "the text looks like UTF-16";
     }
     for (size_t i = 0, length; i < bytes; i += length) {
         length = text_utf8_length(at + i, bytes - i);

@@ -160,6 +160,10 @@ static void bytes_that_are_no_text_are_refused(void **state)
     expect("\xff\xfe"
            "a\0",
            4, "FATAL 1:1 : the text is UTF-16\n");
+    expect("a\0:\0", 4, "FATAL 1:1 : the text looks like UTF-16\n");
+    expect("\0a\0:", 4, "FATAL 1:1 : the text looks like UTF-16\n");
+    expect("a\0\0\0", 4, "FATAL 1:2 : the text holds a NUL byte\n");
+    expect("a\0:b", 4, "FATAL 1:2 : the text holds a NUL byte\n");
 }
 
 static int load(const char *text, const struct yaml_limits *limits, char *ret_text)
