@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LABEL_BYTES = 64 };
+enum { LABEL_BYTES = 64, SIGNAL_BASE = 128 };
 
 static const char *const status_lists[] = {"status.initContainerStatuses",
                                            "status.containerStatuses"};
@@ -24,7 +24,8 @@ static long long restarts_of(const json_t *pod, const char *container)
     return (long long)doc_int(ranks_container_status(pod, container), "restartCount", 0);
 }
 
-/* "exit code 3", "signal 9": how the run before this one ended. */
+/* "exit code 3", "signal 9": how the run before this one ended. 255 is the code of a program, as
+ * there is no signal 127. */
 static void last_end(const json_t *status, char *ret, size_t size)
 {
     const json_t *end = doc_at(status, "lastState.terminated");
@@ -32,8 +33,8 @@ static void last_end(const json_t *status, char *ret, size_t size)
     long long code = (long long)doc_int(end, "exitCode", 0);
     if (strcmp(reason, "OOMKilled") == 0) {
         snprintf(ret, size, "out of memory");
-    } else if (code > 128) {
-        snprintf(ret, size, "signal %lld", code - 128);
+    } else if (code > SIGNAL_BASE && sigabbrev_np((int)code - SIGNAL_BASE)) {
+        snprintf(ret, size, "signal %lld", code - SIGNAL_BASE);
     } else {
         snprintf(ret, size, "exit code %lld", code);
     }

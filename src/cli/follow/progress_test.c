@@ -1,6 +1,7 @@
 /* What a run says while it runs. */
 #include "cli/follow/progress.h"
 
+#include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/testing/test.h"
 
@@ -20,9 +21,10 @@ static json_t *pod_of(const char *status)
     return pod;
 }
 
-#define RESTARTED(count)                                                                           \
+#define ENDED(count, code)                                                                         \
     "{\"phase\": \"Running\", \"containerStatuses\": [{\"name\": \"pytorch\", \"restartCount\": "  \
-    "" #count ", \"lastState\": {\"terminated\": {\"exitCode\": 3}}}]}"
+    "" #count ", \"lastState\": {\"terminated\": {\"exitCode\": " #code "}}}]}"
+#define RESTARTED(count) ENDED(count, 3)
 
 static const char *const life[] = {
     "{\"phase\": \"Pending\", \"conditions\": [{\"type\": \"PodScheduled\", \"status\": \"False\","
@@ -69,11 +71,33 @@ static void quiet_means_warnings_only(void **state)
                 "warning: rank 1 was restarted for the 4th time (exit code 3)\n");
 }
 
+static void a_code_that_no_signal_has_is_a_code(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *status, *said;
+    } ends[] = {
+        {ENDED(1, 137), "rank 1 was restarted (signal 9)\n"},
+        {ENDED(1, 128), "rank 1 was restarted (exit code 128)\n"},
+        {ENDED(1, 200), "rank 1 was restarted (exit code 200)\n"},
+        {ENDED(1, 255), "rank 1 was restarted (exit code 255)\n"},
+    };
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        struct buf out;
+        buf_init(&out, 1 << 16);
+        muster_auto(doc) json_t *before = pod_of(ENDED(0, 0)), *after = pod_of(ends[i].status);
+        progress_pod(before, after, false, &out);
+        assert_string_equal(buf_str(&out), ends[i].said);
+        buf_done(&out);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pod_tells_its_life),
         cmocka_unit_test(quiet_means_warnings_only),
+        cmocka_unit_test(a_code_that_no_signal_has_is_a_code),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
