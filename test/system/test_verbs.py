@@ -12,12 +12,12 @@ CLAIM = {'apiVersion': 'v1', 'kind': 'PersistentVolumeClaim', 'metadata': {'name
          'spec': {'accessModes': ['ReadWriteMany'], 'resources': {'requests': {'storage': '1Gi'}}}}
 
 
-def submit(muster, *words, **options):
+def submit(muster, *words, name='mnist', **options):
     """A job that runs in the background, created and running."""
     options.setdefault('command', shell('echo started; exec sleep 1000'))
-    path = muster.write('job.yaml', job('mnist', options.pop('command'), **options))
+    path = muster.write('job.yaml', job(name, options.pop('command'), **options))
     muster.run('create', '-f', path, *words)
-    muster.wait_condition('mnist', 'Running')
+    muster.wait_condition(name, 'Running')
 
 
 def test_create_takes_a_file_as_in_the_seeds(muster):
@@ -133,6 +133,17 @@ def test_scale_suspend_resume(muster):
     wait_for(lambda: not muster.get('pods'), 'no pods while suspended')
     muster.run('resume', 'mnist')
     wait_for(lambda: len(muster.get('pods')) == 3, 'pods again')
+
+
+def test_scale_suspend_resume_take_a_kind(muster):
+    """As delete, get and describe do: `job NAME`. A job may be called "job"."""
+    submit(muster, name='job', workers=1)
+    submit(muster, name='other')
+    assert muster.run('scale', 'job', 'job', '--workers', '2').stdout == 'pytorchjob.kubeflow.org/job scaled\n'
+    wait_for(lambda: len(muster.get('pods')) == 4, 'a third pod of it')
+    assert muster.run('suspend', 'job', 'job', 'other').stdout.count(' suspended') == 2
+    assert muster.run('resume', 'job').stdout == 'pytorchjob.kubeflow.org/job resumed\n'
+    assert "unexpected operand 'other'" in muster.run('scale', 'job', 'job', 'other', '--workers', '1', code=64).stderr
 
 
 def test_delete_waits_until_it_is_gone(muster):

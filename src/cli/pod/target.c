@@ -109,6 +109,17 @@ int targets_read(struct cli *cli, bool bare_names, struct targets *ret)
     return r;
 }
 
+int targets_read_named(struct cli *cli, size_t most, struct targets *ret)
+{
+    size_t words = cli->args.operand_count;
+    if (words == 1) {
+        ret->count = 1;
+        return target_read(cli, cli->args.operands[0], &ret->list[0]);
+    }
+    int r = targets_read(cli, true, ret);
+    return r == 0 && ret->count > most ? cli_expect_operands(cli, 1, words - 1) : r;
+}
+
 static int look(struct cli *cli, const char *namespace, const char *kind, struct target *target,
                 json_t **ret)
 {

@@ -24,6 +24,10 @@ int targets_read(struct cli *cli, bool bare_names, struct targets *ret);
 /* One word "KIND/NAME" or "NAME". */
 int target_read(struct cli *cli, const char *word, struct target *ret);
 
+/* "[KIND] NAME…" and "KIND/NAME…", of which there are 1 to `most`. One word alone is a name: a job
+ * may be called "job". */
+int targets_read_named(struct cli *cli, size_t most, struct targets *ret);
+
 /* A bare name becomes the job of that name, or where `or_pod` the pod; its object in *ret (may be
  * NULL). MUSTER_ENOENT says what was looked for. */
 int target_find(struct cli *cli, const char *namespace, bool or_pod, struct target *target,

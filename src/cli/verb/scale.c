@@ -6,10 +6,9 @@
 #include <limits.h>
 #include <stdio.h>
 
-int cli_scale(struct cli *cli)
+static int read_workers(struct cli *cli, int64_t *ret)
 {
     int64_t replicas = -1;
-    struct target target;
     int64_t workers = -1;
     int r = args_number(&cli->args, "replicas", 0, INT_MAX, &replicas, &cli->err);
     r = r < 0 ? r : args_number(&cli->args, "workers", 0, INT_MAX, &workers, &cli->err);
@@ -21,14 +20,22 @@ int cli_scale(struct cli *cli)
         r = muster_fail(&cli->err, MUSTER_EINVAL,
                         "scale: --workers and --replicas are the same: give one");
     }
-    replicas = workers >= 0 ? workers : replicas;
-    r = r < 0 ? r : cli_expect_operands(cli, 1, 1);
-    r = r < 0 ? r : target_read(cli, cli->args.operands[0], &target);
+    *ret = workers >= 0 ? workers : replicas;
+    return r;
+}
+
+int cli_scale(struct cli *cli)
+{
+    struct targets targets;
+    int64_t replicas = -1;
+    int r = read_workers(cli, &replicas);
+    r = r < 0 ? r : targets_read_named(cli, 1, &targets);
     r = r < 0 ? r : cli_connect(cli, KUBE_START);
-    r = r < 0 ? r : target_find(cli, cli_namespace(cli), false, &target, NULL);
+    r = r < 0 ? r : target_find(cli, cli_namespace(cli), false, &targets.list[0], NULL);
     if (r < 0) {
         return r;
     }
+    const struct target target = targets.list[0];
     struct kube_ref ref = {target.resource, cli_namespace(cli), target.name, "scale"};
     muster_auto(doc) json_t *patch =
         json_pack("{s:{s:I}}", "spec", "replicas", (json_int_t)replicas);

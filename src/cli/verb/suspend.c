@@ -5,11 +5,9 @@
 
 #include <stdio.h>
 
-static int set_suspend(struct cli *cli, const char *word, bool suspend)
+static int set_suspend(struct cli *cli, struct target target, bool suspend)
 {
-    struct target target;
-    int r = target_read(cli, word, &target);
-    r = r < 0 ? r : target_find(cli, cli_namespace(cli), false, &target, NULL);
+    int r = target_find(cli, cli_namespace(cli), false, &target, NULL);
     if (r < 0) {
         return r;
     }
@@ -25,10 +23,11 @@ static int set_suspend(struct cli *cli, const char *word, bool suspend)
 
 static int each(struct cli *cli, bool suspend)
 {
-    int r = cli_expect_operands(cli, 1, TARGETS_MAX);
+    struct targets targets;
+    int r = targets_read_named(cli, TARGETS_MAX, &targets);
     r = r < 0 ? r : cli_connect(cli, KUBE_START);
-    for (size_t i = 0; i < cli->args.operand_count && r == 0; i++) {
-        r = set_suspend(cli, cli->args.operands[i], suspend);
+    for (size_t i = 0; r == 0 && i < targets.count; i++) {
+        r = set_suspend(cli, targets.list[i], suspend);
     }
     return r;
 }
