@@ -35,6 +35,7 @@ const struct schedule_tuning schedule_tunings[SCHEDULE_PROCESSORS] = {
                         .measured = "Xeon, family 6 model 167: 2 ranks, 1 MiB 117 us "
                                     "(with the row of amd 163), 512 B 0.58 (0.75)",
                         .demotes = true,
+                        .fetches = true,
                         .twin_below_bytes = SIZE_MAX,
                         .reads_from_bytes = 128 * KIB,
                         .blocks = {{SIZE_MAX, SCHEDULE_MAX_BLOCK_BYTES}}},
