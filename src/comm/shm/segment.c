@@ -84,6 +84,15 @@ static int map(struct segment *s, struct muster_err *err)
     return 0;
 }
 
+/* Filters of system calls, of containers and sandboxes, answer with the first. */
+static const char *way_out(int error)
+{
+    return error == EPERM || error == EACCES || error == ENOSYS
+               ? "; this kernel, or a seccomp filter, refuses memfd_create, which every communicator "
+                 "needs: permit it, or train with torch's own backend, gloo"
+               : "";
+}
+
 int segment_create(int size, struct segment *ret, struct muster_err *err)
 {
     _Static_assert(sizeof(struct control) <= SEGMENT_PAGE - sizeof format &&
@@ -93,7 +102,8 @@ int segment_create(int size, struct segment *ret, struct muster_err *err)
     struct segment s = {.fd = memfd_create(FLIGHT_FILE, MFD_CLOEXEC | MFD_ALLOW_SEALING),
                         .size = size};
     if (s.fd < 0) {
-        return muster_fail(err, MUSTER_EOS, "cannot create shared memory: %s", strerror(errno));
+        return muster_fail(err, MUSTER_EOS, "cannot create shared memory: %s%s", strerror(errno),
+                           way_out(errno));
     }
     if (ftruncate(s.fd, (off_t)total_bytes(size)) < 0 ||
         fcntl(s.fd, F_ADD_SEALS, F_SEAL_SHRINK) < 0) {

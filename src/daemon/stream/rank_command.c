@@ -9,6 +9,7 @@
 #include "job/annotations.h"
 #include "process/supervisor/handover.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,8 +77,10 @@ static int write_open(const json_t *words, const json_t *how, int *ret_fd, struc
     json_object_del(doc, "command");
     int fd = memfd_create("muster-exec", MFD_CLOEXEC);
     if (fd < 0 || json_dumpfd(doc, fd, JSON_COMPACT) != 0) {
+        (void)muster_fail(err, MUSTER_EOS, "the command cannot be kept in memory for the rank: %s",
+                          strerror(errno));
         passing_close(&fd, 1);
-        return muster_fail(err, MUSTER_EOS, "the command cannot be handed over");
+        return MUSTER_EOS;
     }
     *ret_fd = fd;
     return 0;
