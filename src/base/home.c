@@ -102,6 +102,19 @@ static int place_socket(struct home *home, struct muster_err *err)
     return 0;
 }
 
+/* SQLite's limit of 512 bytes, less "/store.db" and "-journal". */
+static int check_length(const char *path, struct muster_err *err)
+{
+    size_t length = strlen(path);
+    return length <= HOME_PATH_BYTES_MAX
+               ? 0
+               : muster_fail(
+                     err, MUSTER_ECREATE,
+                     "the path of the state folder has %zu bytes, and the store takes %d at "
+                     "most; set MUSTER_HOME to a shorter one: %.100s…",
+                     length, HOME_PATH_BYTES_MAX, path);
+}
+
 static int make(struct home *home, struct muster_err *err)
 {
     muster_auto(free) char *chosen = NULL;
@@ -119,7 +132,8 @@ static int make(struct home *home, struct muster_err *err)
                            "cannot write to %s: %s; set MUSTER_HOME to a folder of yours", chosen,
                            strerror(errno));
     }
-    return place_socket(home, err);
+    r = check_length(home->path, err);
+    return r < 0 ? r : place_socket(home, err);
 }
 
 int home_open(struct home *ret, struct muster_err *err)

@@ -13,6 +13,8 @@
 
 #include <muster/err.h>
 
+enum { HOME_PATH_BYTES_MAX = 495 };
+
 struct home {
     char *path;   /* absolute */
     char *socket; /* api.sock; a short path elsewhere when that is over the 107 bytes a socket's

@@ -43,6 +43,27 @@ static void a_deep_home_has_its_socket_in_a_folder_of_ours_alone(void **state)
     test_folder_remove(folder);
 }
 
+static void a_path_that_the_store_cannot_take_is_refused(void **state)
+{
+    (void)state;
+    char folder[TEST_FOLDER_BYTES], name[DEEP + 1];
+    struct home home;
+    struct muster_err err = MUSTER_ERR_INIT;
+    memset(name, 'd', DEEP);
+    name[DEEP] = '\0';
+    test_folder_make(folder);
+    muster_auto(free) char *path = strdup(folder);
+    while (strlen(path) <= HOME_PATH_BYTES_MAX) {
+        char *deeper = file_join(path, name);
+        free(path);
+        path = deeper;
+    }
+    assert_int_equal(setenv("MUSTER_HOME", path, 1), 0);
+    assert_int_equal(home_open(&home, &err), MUSTER_ECREATE);
+    assert_non_null(strstr(err.text, "set MUSTER_HOME to a shorter one"));
+    test_folder_remove(folder);
+}
+
 /* A user without an entry in passwd and without HOME; the child is one when the test is root. */
 static int homes_of_nobody(void)
 {
@@ -91,6 +112,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_home_in_tmp_is_ours_alone),
+        cmocka_unit_test(a_path_that_the_store_cannot_take_is_refused),
         cmocka_unit_test(a_deep_home_has_its_socket_in_a_folder_of_ours_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
