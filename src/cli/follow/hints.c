@@ -11,6 +11,11 @@ enum { NAME_BYTES = 254 };
 static const char *const port_in_use[] = {
     "address already in use", "address in use", "EADDRINUSE", "errno 98", "errno: 98", "code: -98"};
 
+/* In the words of torch's env:// and of os.environ. */
+static const char *const no_rank[] = {"environment variable RANK expected", "KeyError: 'RANK'",
+                                      "environment variable WORLD_SIZE expected",
+                                      "KeyError: 'WORLD_SIZE'"};
+
 static bool holds(const char *line, const char *const *words, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -22,12 +27,17 @@ static bool holds(const char *line, const char *const *words, size_t count)
 }
 
 /* A private network is one for the whole job: it separates jobs, not ranks. */
-const char *hint_of_line(const char *line, bool private)
+const char *hint_of_line(const char *line, struct hint_job job)
 {
+    if (job.elastic && holds(line, no_rank, sizeof no_rank / sizeof no_rank[0])) {
+        return "the workers of an elastic job have no RANK and no WORLD_SIZE, as both change while it "
+               "trains. muster run -n N runs a script with torch.distributed as it is; "
+               "docs/elastic-python.md says how it becomes elastic";
+    }
     if (!holds(line, port_in_use, sizeof port_in_use / sizeof port_in_use[0])) {
         return NULL;
     }
-    return private
+    return job.private
                ? "the port is in use by another rank: all ranks of a job share its network. Let "
                  "each rank bind its own port: 0, or a base plus its RANK"
                : "the port is in use: all ranks share this machine's ports. Let each rank bind "

@@ -21,7 +21,7 @@ static void a_port_in_use_is_recognised(void **state)
         "Error: listen EADDRINUSE: address already in use :::3000",
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        const char *hint = hint_of_line(texts[i], false);
+        const char *hint = hint_of_line(texts[i], (struct hint_job){0});
         assert_non_null(hint);
         assert_non_null(strstr(hint, "RANK"));
         assert_non_null(strstr(hint, "--network private gives this job"));
@@ -32,9 +32,26 @@ static void a_port_in_use_is_recognised(void **state)
 static void a_private_network_is_not_advised_twice(void **state)
 {
     (void)state;
-    const char *hint = hint_of_line("OSError: [Errno 98] Address already in use", true);
+    const char *hint = hint_of_line("OSError: [Errno 98] Address already in use",
+                                    (struct hint_job){.private = true});
     assert_non_null(hint);
     assert_null(strstr(hint, "--network"));
+}
+
+static void a_script_for_ranks_in_an_elastic_job_is_recognised(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "ValueError: Error initializing torch.distributed using env:// rendezvous: environment "
+        "variable RANK expected, but not set",
+        "KeyError: 'WORLD_SIZE'",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        const char *hint = hint_of_line(texts[i], (struct hint_job){.elastic = true});
+        assert_non_null(hint);
+        assert_non_null(strstr(hint, "muster run -n N"));
+        assert_null(hint_of_line(texts[i], (struct hint_job){0}));
+    }
 }
 
 static void other_texts_have_no_hint(void **state)
@@ -49,7 +66,7 @@ static void other_texts_have_no_hint(void **state)
         "loss 98",
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        assert_null(hint_of_line(texts[i], false));
+        assert_null(hint_of_line(texts[i], (struct hint_job){0}));
     }
 }
 
@@ -90,6 +107,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_port_in_use_is_recognised),
         cmocka_unit_test(a_private_network_is_not_advised_twice),
+        cmocka_unit_test(a_script_for_ranks_in_an_elastic_job_is_recognised),
         cmocka_unit_test(other_texts_have_no_hint),
         cmocka_unit_test(what_is_waited_for_is_made_by_a_command),
     };

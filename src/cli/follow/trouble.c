@@ -30,6 +30,17 @@ static bool on_private_network(const json_t *job)
     return network && strcmp(network, "private") == 0;
 }
 
+/* Its workers may be lost at any time: one that was replaced did not end it. */
+static bool is_elastic(const json_t *job)
+{
+    return json_object_get(doc_at(job, "metadata.annotations"), JOB_ANNOTATION_COORDINATOR) != NULL;
+}
+
+static struct hint_job hint_job_of(const json_t *job)
+{
+    return (struct hint_job){on_private_network(job), is_elastic(job)};
+}
+
 static const char *first_line(const struct trouble *t, struct trouble_view view)
 {
     return pod_logs_first_failure(view.logs, t->storm.pod, t->storm.container);
@@ -38,7 +49,7 @@ static const char *first_line(const struct trouble *t, struct trouble_view view)
 static void tell_storm(const struct trouble *t, struct trouble_view view, struct buf *out)
 {
     const char *line = first_line(t, view);
-    const char *hint = line ? hint_of_line(line, on_private_network(view.job)) : NULL;
+    const char *hint = line ? hint_of_line(line, hint_job_of(view.job)) : NULL;
     buf_format(out, "warning: job %s restarts again and again; the first failure: ",
                doc_text(view.job, "metadata.name", ""));
     storm_print(&t->storm, line, out);
@@ -84,12 +95,6 @@ bool trouble_is_hopeless(struct trouble *trouble, int64_t now_ms)
     return due;
 }
 
-/* Its workers may be lost at any time: one that was replaced did not end it. */
-static bool is_elastic(const json_t *job)
-{
-    return json_object_get(doc_at(job, "metadata.annotations"), JOB_ANNOTATION_COORDINATOR) != NULL;
-}
-
 void trouble_add_first(const struct trouble *trouble, struct trouble_view view, const json_t *last,
                        bool stopped, struct buf *out)
 {
@@ -112,10 +117,10 @@ void trouble_add_first(const struct trouble *trouble, struct trouble_view view, 
 const char *trouble_hint(struct trouble_view view, const char *pod, const char *container)
 {
     const char *hint = NULL;
-    bool private = on_private_network(view.job);
+    struct hint_job job = hint_job_of(view.job);
     for (size_t i = 0; !hint && pod && i < LOG_VIEW_LAST_LINES; i++) {
         const char *line = pod_logs_last_line(view.logs, pod, container, i);
-        hint = line ? hint_of_line(line, private) : NULL;
+        hint = line ? hint_of_line(line, job) : NULL;
     }
     return hint;
 }
