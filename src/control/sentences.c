@@ -132,11 +132,12 @@ void control_say_lost_workers(const struct control_step *s, struct buf *out)
 
 void control_say_left_untrained(const struct control_step *s, struct buf *out)
 {
-    buf_format(out,
-               "PyTorchJob %s is failed because all of its Workers have ended with exit code 0, "
-               "and its coordinator still waits for records to be trained: it says how many in its "
-               "log.",
-               s->o->job->name);
+    buf_format(
+        out,
+        "PyTorchJob %s is failed because all of its Workers have ended with exit code 0, "
+        "and its coordinator still waits for records to be trained, or for a Worker that "
+        "joins the job (by muster.elastic or muster_elastic_open): it says which in its log.",
+        s->o->job->name);
 }
 
 void control_say_restarting_all(const struct control_step *s, struct buf *out)

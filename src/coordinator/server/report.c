@@ -86,6 +86,10 @@ static void describe(const struct arbiter_figures *now, double per_s, char ret[R
 {
     char done[NUMBER_BYTES], all[NUMBER_BYTES], rate[NUMBER_BYTES], wait[NUMBER_BYTES] = "";
     bool ends = now->records != UINT64_MAX;
+    if (now->generation == 0 && now->joiners == 0) {
+        (void)snprintf(ret, REPORT_LINE_BYTES, "no worker has joined yet");
+        return;
+    }
     if (now->joiners > 0) {
         (void)snprintf(wait, sizeof wait, " (+%u)", now->joiners);
     }
