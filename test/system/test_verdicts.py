@@ -127,3 +127,13 @@ def torchrun(case, folder):
 def test_torchrun_beside_it(tmp_path, case):
     """The column torchrun of the table is what it does, so that the comparison is no hearsay."""
     assert torchrun(case, tmp_path / 'torchrun') == case['torchrun']
+
+
+def test_a_rule_is_not_the_last_line_of_a_failure(muster):
+    """As torchrun and Python's groups of exceptions draw one below what they say."""
+    done = muster.run('run', '-n', '1', '--', 'sh', '-c', 'echo "  | TypeError: b"; echo "  +------"; echo ======; exit 1', code=1)
+    assert done.stderr.splitlines()[-1].endswith('exited with code 1: "  | TypeError: b"')
+    done = muster.run('run', '-n', '1', '--', 'sh', '-c', 'echo ======; exit 1', code=1)
+    assert done.stderr.splitlines()[-1].endswith('exited with code 1: "======"')
+    done = muster.run('run', '-n', '1', '--', 'sh', '-c', 'echo "in main"; echo "Extension modules: a, b (total: 2)"; exit 1', code=1)
+    assert done.stderr.splitlines()[-1].endswith('exited with code 1: "in main"')

@@ -14,6 +14,7 @@
 #include "control/control.h"
 #include "control/verdict.h"
 
+#include <ctype.h>
 #include <signal.h>
 #include <string.h>
 
@@ -47,13 +48,27 @@ static const char *log_file(const struct followed_job *j, const char *pod, const
     return json_string_value(json_array_get(logs, json_array_size(logs) - 1));
 }
 
+/* Below what went wrong torchrun, and Python for a group of exceptions, draw a rule; Python that
+ * shows where it crashed lists its modules. */
+static bool says_something(const char *line)
+{
+    static const char modules[] = "Extension modules: ";
+    if (strncmp(line, modules, sizeof modules - 1) == 0) {
+        return false;
+    }
+    while (*line && !isalnum((unsigned char)*line) && (unsigned char)*line < 0x80) {
+        line++;
+    }
+    return *line != '\0';
+}
+
 /* The line that most likely says what went wrong; NULL: there is none. */
 static const char *last_line(const struct followed_job *j, const char *pod, const char *container)
 {
     const char *last = NULL;
     for (size_t i = 0; i < TAIL_LINES; i++) {
         const char *line = pod_logs_last_line(j->logs, pod, container, i);
-        last = line ? line : last;
+        last = line && (!last || says_something(line)) ? line : last;
     }
     return last;
 }
@@ -124,6 +139,18 @@ static void say_not_seen(const struct followed_job *j)
                 j->name);
 }
 
+/* Of a coordinator that failed the sentence names no rank, whose last line could follow. */
+static void add_why_failed(const struct followed_job *j, const struct verdict *v,
+                           const json_t *pods, struct buf *why)
+{
+    verdict_why(v, j->object, pods, why);
+    if (!v->stopped && !v->deadline && v->pod && strstr(buf_str(why), v->pod)) {
+        add_last_line(j, v, pods, why);
+    }
+    const json_t *last = v->pod ? json_object_get(j->pods, v->pod) : NULL;
+    trouble_add_first(&j->trouble, view_of(j), last, v->stopped, why);
+}
+
 static void say_head(const struct followed_job *j, const struct verdict *v, const json_t *pods)
 {
     if (v->end == VERDICT_RUNNING && j->untold_end) {
@@ -142,12 +169,7 @@ static void say_head(const struct followed_job *j, const struct verdict *v, cons
     buf_init(&why, LINE_BYTES_MAX);
     if (v->end == VERDICT_FAILED) {
         buf_text(&why, ": ");
-        verdict_why(v, j->object, pods, &why);
-        if (!v->stopped && !v->deadline) {
-            add_last_line(j, v, pods, &why);
-        }
-        const json_t *last = v->pod ? json_object_get(j->pods, v->pod) : NULL;
-        trouble_add_first(&j->trouble, view_of(j), last, v->stopped, &why);
+        add_why_failed(j, v, pods, &why);
     }
     add_bad_ranks(j, v, pods, &why);
     screen_note(j->follow->screen, "job %s %s after %s%s", j->name, ends[v->end],
