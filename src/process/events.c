@@ -48,7 +48,8 @@ static void tell_start_failed(const struct process_events *to, void *data, const
 static void tell_note(const struct process_events *to, void *data, const json_t *event)
 {
     if (to->note) {
-        to->note(data, doc_text(event, "id", NULL), doc_text(event, "text", ""));
+        to->note(data, doc_text(event, "id", NULL), doc_text(event, "reason", "IsolationDegraded"),
+                 doc_text(event, "text", ""));
     }
 }
 

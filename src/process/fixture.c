@@ -92,8 +92,9 @@ static void on_start_failed(void *data, const char *id, int code, const char *re
     LINE((struct test_job *)data, "start_failed %s code=%d %s: %s", id, code, reason, message);
 }
 
-static void on_note(void *data, const char *id, const char *text)
+static void on_note(void *data, const char *id, const char *reason, const char *text)
 {
+    (void)reason;
     LINE((struct test_job *)data, "note %s %s", id ? id : "-", text);
 }
 

@@ -51,8 +51,9 @@ struct process_events {
      * …). */
     void (*start_failed)(void *data, const char *id, int code, const char *reason,
                          const char *message);
-    /* Something is not as asked ("cgroups are not writable: limits are not applied"); once each. */
-    void (*note)(void *data, const char *id, const char *text);
+    /* Something is not as asked ("cgroups are not writable: limits are not applied"); once each, by
+     * the reason of the event that says so. */
+    void (*note)(void *data, const char *id, const char *reason, const char *text);
     /* It does nothing, for longer than its spec allows: "rank 1 has …", once in each stall. */
     void (*stalled)(void *data, const char *id, const char *text);
     /* What process_job_stacks asked for. */

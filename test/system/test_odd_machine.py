@@ -30,6 +30,18 @@ def test_without_proc(muster):
     assert done.returncode == 69 and '(is /proc mounted?)' in done.stderr
 
 
+@pytest.mark.parametrize('network, warned', [('host', True), ('private', False)])
+def test_a_network_whose_loopback_is_down_is_said(muster, network, warned):
+    """Ranks would wait for each other until torch's time is over."""
+    if os.geteuid() != 0:
+        pytest.skip('NOT TESTED: a network namespace without a user namespace can be had by root only')
+    done = subprocess.run(['unshare', '-n', muster.binary, 'run', '-n', '2', '--network', network, '--', 'true'], env=muster.env,
+                          cwd=muster.work, capture_output=True, text=True, timeout=muster.limit_s, check=False)
+    said = [line for line in done.stderr.splitlines() if 'ranks cannot reach each other' in line]
+    assert done.returncode == 0 and len(said) == warned, done.stderr
+    assert all('lo) of this network is down' in line and 'ip link set lo up' in line for line in said)
+
+
 def test_too_few_descriptors_for_a_controller(muster):
     done = subprocess.run(['sh', '-c', 'ulimit -n 16; exec "$0" "$@"', muster.binary, 'get', 'jobs'], env=muster.env,
                           capture_output=True, text=True, timeout=muster.limit_s, check=False)

@@ -40,13 +40,15 @@ static void tell_events(struct followed_job *j, const char *reason, const char *
     }
 }
 
-/* Of limits that cannot be kept and of PID namespaces that cannot be had. The agent writes such an
+/* Of limits that cannot be kept, of PID namespaces that cannot be had, of a network in which ranks
+ * would wait for each other in silence. The agent writes such an
  * event before the status that says that the pod runs. */
 static void tell_isolation(struct followed_job *j)
 {
     j->untold = false;
     j->asked_ms = clock_ms();
     tell_events(j, "IsolationDegraded", "isolation is degraded");
+    tell_events(j, "LoopbackDown", "ranks cannot reach each other");
 }
 
 void warnings_isolation(struct follow *f, int64_t pause_ms)

@@ -105,13 +105,13 @@ static void on_start_failed(void *data, const char *id, int code, const char *re
 }
 
 /* Decides nothing: its user is told at once. */
-static void on_note(void *data, const char *id, const char *text)
+static void on_note(void *data, const char *id, const char *reason, const char *text)
 {
     struct agent_job *job = data;
     struct agent_pod *pod = NULL;
     struct pod_event unused;
     if (id ? find_attempt(job, id, &pod, &unused) : (pod = first_pod(job)) != NULL) {
-        agent_note(pod->agent, pod->object, true, "IsolationDegraded", text);
+        agent_note(pod->agent, pod->object, true, reason, text);
     }
 }
 

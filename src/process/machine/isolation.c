@@ -130,6 +130,14 @@ static int start_init(struct isolation *isolation, struct muster_err *err)
     return 0;
 }
 
+/* Where nobody can say so it is taken for up. */
+static bool loopback_is_down(void)
+{
+    struct ifreq request = {.ifr_name = "lo"};
+    muster_auto(close) int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    return fd >= 0 && ioctl(fd, SIOCGIFFLAGS, &request) == 0 && !(request.ifr_flags & IFF_UP);
+}
+
 static int loopback_up(struct muster_err *err)
 {
     struct ifreq request = {.ifr_name = "lo"};
@@ -149,6 +157,7 @@ int isolation_enter(struct isolation *ret, enum isolation_mode wanted, bool netw
                     struct muster_err *err)
 {
     *ret = (struct isolation){.lifeline_fd = -1};
+    ret->loopback_down = !network_private && loopback_is_down();
     ret->mode = choose(ret, wanted, network_private);
     if (ret->mode == ISOLATION_SUBREAPER) {
         if (network_private) {

@@ -25,9 +25,10 @@ enum isolation_mode {
 
 struct isolation {
     enum isolation_mode mode;
-    pid_t init;        /* of the PID namespace; 0 without one */
-    int lifeline_fd;   /* init dies when it closes; readable (end of file) when init died */
-    char why_not[160]; /* SUBREAPER: why no namespace */
+    pid_t init;         /* of the PID namespace; 0 without one */
+    int lifeline_fd;    /* init dies when it closes; readable (end of file) when init died */
+    char why_not[160];  /* SUBREAPER: why no namespace */
+    bool loopback_down; /* no rank can reach another at 127.0.0.1 */
 };
 
 /* Finds what is permitted (in a child that tries), and enters it; with network_private also a

@@ -6,6 +6,7 @@
 #include "process/supervisor/attempt.h"
 #include "process/supervisor/clients.h"
 #include "process/supervisor/inspect.h"
+#include "process/supervisor/machine_notes.h"
 #include "process/supervisor/stalls.h"
 #include "process/wire/identity.h"
 #include "process/wire/listener.h"
@@ -254,14 +255,7 @@ static void do_hello(struct supervision *s, struct listener_client *client)
         s->lost_why = NULL; /* once: who comes later finds it in the records */
     }
     (void)record_each(o->job_folder, tell_record, client, NULL);
-    if (o->isolation->mode == ISOLATION_SUBREAPER) {
-        char text[320];
-        (void)snprintf(text, sizeof text,
-                       "%s: processes are kept together by a subreaper, which a process with a "
-                       "cleared environment can leave when its monitor is killed",
-                       o->isolation->why_not);
-        listener_answer(client, json_pack("{s:s, s:s}", "event", "note", "text", text));
-    }
+    machine_notes_tell(o->isolation, client);
     listener_answer(client, json_pack("{s:s, s:i, s:s}", "event", "ready", "pid", (int)getpid(),
                                       "isolation", isolation_name(o->isolation->mode)));
 }
