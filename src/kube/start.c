@@ -104,6 +104,22 @@ static void read_complaint(const char *log_path, off_t start, char *ret, size_t 
     snprintf(ret, size, "%s", last);
 }
 
+/* Of a controller that wrote nothing. A library that is refused a thread aborts. */
+static int say_end(int status, const char *log_path, int code, struct muster_err *err)
+{
+    const char *name = WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
+    if (name) {
+        return muster_fail(
+            err, code,
+            "the controller was ended by SIG%s before it could start: mostly a limit "
+            "of memory or processes is too low for it (ulimit -v, ulimit -u); type "
+            "muster up in a shell without it. Its log is %s",
+            name, log_path);
+    }
+    return muster_fail(err, code, "the controller did not start and said nothing; see %s",
+                       log_path);
+}
+
 static int gave_up(const struct kube *kube, off_t start, const char *log_path, int status,
                    struct muster_err *err)
 {
@@ -121,8 +137,7 @@ static int gave_up(const struct kube *kube, off_t start, const char *log_path, i
                            "some space and try again",
                            log_path);
     }
-    return muster_fail(err, code, "the controller did not start and said nothing; see %s",
-                       log_path);
+    return say_end(status, log_path, code, err);
 }
 
 static bool ended_in_order(int status)

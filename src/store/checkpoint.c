@@ -269,7 +269,9 @@ static int start_thread(struct checkpoint *c, struct muster_err *err)
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int r = pthread_create(&c->thread, NULL, run, c);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return r == 0 ? 0 : muster_fail(err, MUSTER_EOS, "no thread for the store: %s", strerror(r));
+    return r == 0 ? 0
+                  : muster_fail(err, MUSTER_EOS,
+                                "no thread for the store: %s (ulimit -u, ulimit -v)", strerror(r));
 }
 
 static void free_checkpoint(struct checkpoint *c)

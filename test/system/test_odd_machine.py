@@ -42,6 +42,16 @@ def test_a_network_whose_loopback_is_down_is_said(muster, network, warned):
     assert all('lo) of this network is down' in line and 'ip link set lo up' in line for line in said)
 
 
+def test_a_controller_that_a_signal_ends_at_its_start_is_said(muster):
+    """As libuv does where it is refused a thread."""
+    source, shim = muster.folder / 'shim.c', muster.folder / 'shim.so'
+    source.write_text('#include <stdlib.h>\n#include <string.h>\n__attribute__((constructor)) static void start(int argc, char **argv)\n'
+                      '{\n    if (argc > 1 && strcmp(argv[1], "daemon") == 0) {\n        abort();\n    }\n}\n')
+    subprocess.run(['cc', '-shared', '-fPIC', '-o', shim, source], check=True)
+    done = muster.run('get', 'jobs', code=69, env={'LD_PRELOAD': str(shim)})
+    assert 'the controller was ended by SIGABRT before it could start' in done.stderr and 'ulimit -v' in done.stderr
+
+
 def test_too_few_descriptors_for_a_controller(muster):
     done = subprocess.run(['sh', '-c', 'ulimit -n 16; exec "$0" "$@"', muster.binary, 'get', 'jobs'], env=muster.env,
                           capture_output=True, text=True, timeout=muster.limit_s, check=False)
