@@ -146,6 +146,15 @@ static void start_failed(struct process_job *job, const json_t *event)
     }
 }
 
+/* Unasked it ends a job that is leased: its runner is gone, and no controller acted. */
+static void ended(struct process_job *job)
+{
+    if (job->state != JOB_ENDING) {
+        note_loss(job, "the job's supervisor ended it, as the command that ran it is gone");
+    }
+    be_over(job);
+}
+
 /* What the loss at hand ended; an earlier loss is an exit like any other. */
 static bool is_told_by_lost(const struct process_job *job, const json_t *event)
 {
@@ -168,7 +177,7 @@ static void on_message(void *data, const json_t *event)
     } else if (strcmp(kind, "ready") == 0) {
         be_ready(job);
     } else if (strcmp(kind, "ended") == 0) {
-        be_over(job);
+        ended(job);
     } else if (strcmp(kind, "failed") == 0) {
         start_failed(job, event);
     }

@@ -284,21 +284,27 @@ static bool supervisor_is_gone(void *data)
     return !identity_lives(data);
 }
 
-/* Nobody is there to end the job but its supervisor. */
-static void a_leased_job_ends_with_its_runner(void **state)
+static pid_t start_leased(struct test_job *t)
 {
-    (void)state;
-    static struct test_job t;
-    test_job_init(&t);
+    test_job_init(t);
     pid_t runner = fork();
     if (runner == 0) {
         (void)execlp("sleep", "sleep", "1000", (char *)NULL);
         _exit(127);
     }
-    t.runner = identity_text(runner);
-    test_job_open(&t);
-    test_job_start(&t, "p/c/0", "{'argv': ['sleep', '1000'], 'cwd': '/'}");
-    test_job_await(&t, "started p/c/0");
+    t->runner = identity_text(runner);
+    test_job_open(t);
+    test_job_start(t, "p/c/0", "{'argv': ['sleep', '1000'], 'cwd': '/'}");
+    test_job_await(t, "started p/c/0");
+    return runner;
+}
+
+/* Nobody is there to end the job but its supervisor. */
+static void a_leased_job_ends_with_its_runner(void **state)
+{
+    (void)state;
+    static struct test_job t;
+    pid_t runner = start_leased(&t);
     char *supervisor = identity_text(test_supervisor_pid(&t, "p/c/0"));
     test_job_close(&t);
     assert_int_equal(kill(runner, SIGKILL), 0);
@@ -307,6 +313,18 @@ static void a_leased_job_ends_with_its_runner(void **state)
     muster_auto(free) char *end = read_volume(&t, "containers/p/c/0/exit.json");
     assert_non_null(strstr(end, "\"code\":143"));
     free(supervisor);
+    free(t.runner);
+    test_job_done(&t);
+}
+
+static void a_controller_that_does_not_act_is_told_why_a_leased_job_ended(void **state)
+{
+    (void)state;
+    static struct test_job t;
+    pid_t runner = start_leased(&t);
+    assert_int_equal(kill(runner, SIGKILL), 0);
+    assert_int_equal(waitpid(runner, NULL, 0), runner);
+    test_job_await(&t, "lost the job's supervisor ended it, as the command that ran it is gone");
     free(t.runner);
     test_job_done(&t);
 }
@@ -413,6 +431,7 @@ static int all_tests(void)
         WITH_JOB(a_spec_tells_cwd_and_mounts_later),
         WITH_JOB(user_and_umask),
         cmocka_unit_test(a_leased_job_ends_with_its_runner),
+        cmocka_unit_test(a_controller_that_does_not_act_is_told_why_a_leased_job_ended),
         WITH_JOB(a_supervisor_killed_with_its_monitor_leaves_nothing),
         WITH_JOB(a_large_environment_hides_nobody),
         WITH_JOB(the_mark_is_the_first_variable),
