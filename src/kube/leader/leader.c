@@ -104,14 +104,16 @@ static bool answered(struct leader *l, const struct cluster_answer *answer)
 static void on_written(void *arg, const struct cluster_answer *answer)
 {
     struct leader *l = arg;
-    int64_t sent_ms = l->sent_ms;
-    bool first = !l->election.leads;
-    keep(l, answer->code == 0 ? answer->object : NULL);
-    if (answer->code == 0) {
-        election_won(&l->election, sent_ms);
+    bool first = !l->election.leads, won = answer->code == 0;
+    keep(l, won ? answer->object : NULL);
+    if (won) {
+        election_won(&l->election, l->sent_ms);
         l->changes = doc_int(l->lease, "spec.leaseTransitions", 0);
     }
-    if (answered(l, answer) && answer->code == 0 && first) {
+    if (first && won && !election_may_send(&l->election, clock_boot_ms())) {
+        l->election.leads = won = false; /* too late: the next tick asks who has it */
+    }
+    if (answered(l, answer) && won && first) {
         say(l, LEADER_LEADS, "%s holds lease %s/%s", l->election.identity, l->namespace, l->name);
         l->options.led(l->options.arg);
     }
