@@ -197,6 +197,33 @@ static void no_name_leaves_its_folder(void **state)
     fixture_done(&f);
 }
 
+static void who_applies_another_value_is_told_whose_the_field_is(void **state)
+{
+    static const char type[] = "application/apply-patch+yaml";
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, NULL);
+    assert_int_equal(fixture_call_as(&f, "PATCH", CONFIG_MAPS "/a?fieldManager=one",
+                                     "{'metadata':{'name':'a'},'data':{'k':'v'}}", type, NULL),
+                     201);
+    assert_string_equal(answer(&f, "metadata.managedFields.0.manager"), "one");
+    assert_int_equal(fixture_call_as(&f, "PATCH", CONFIG_MAPS "/a?fieldManager=two",
+                                     "{'metadata':{'name':'a'},'data':{'k':'w'}}", type, NULL),
+                     409);
+    assert_string_equal(answer(&f, "message"),
+                        "Apply failed with 1 conflict: conflict with \"one\": .data.k");
+    assert_string_equal(answer(&f, "details.causes.0.reason"), "FieldManagerConflict");
+    assert_int_equal(fixture_call_as(&f, "PATCH", CONFIG_MAPS "/a?fieldManager=two&force=true",
+                                     "{'metadata':{'name':'a'},'data':{'k':'w'}}", type, NULL),
+                     200);
+    assert_string_equal(answer(&f, "metadata.managedFields.0.manager"), "two");
+    assert_int_equal(fixture_call(&f, "POST", CONFIG_MAPS,
+                                  "{'metadata':{'name':'b','managedFields':[{'manager':'x'}]}}"),
+                     201);
+    assert_null(doc_at(f.doc, "metadata.managedFields"));
+    fixture_done(&f);
+}
+
 static void what_a_patch_makes_of_another_type_is_a_cause(void **state)
 {
     (void)state;
@@ -707,6 +734,7 @@ int main(void)
         cmocka_unit_test(an_object_lives_its_life),
         cmocka_unit_test(refusals_say_what_kubectl_expects),
         cmocka_unit_test(no_name_leaves_its_folder),
+        cmocka_unit_test(who_applies_another_value_is_told_whose_the_field_is),
         cmocka_unit_test(what_a_patch_makes_of_another_type_is_a_cause),
         cmocka_unit_test(a_bad_job_gets_all_its_causes_at_once),
         cmocka_unit_test(the_reason_of_a_cause_is_not_taken_from_its_message),

@@ -7,10 +7,12 @@
 
 #include "api/api.h"
 #include "api/form.h"
+#include "api/patch/owners.h"
 #include "api/resource.h"
 
 #include "job/problem.h"
 
+#include "base/time/timestamp.h"
 #include <uv.h>
 
 enum { LIVE_MAX = 4096 }; /* watches and leases together */
@@ -27,6 +29,7 @@ enum api_refusal {
     REFUSED_OPTIONS, /* the query, or DeleteOptions */
     REFUSED_VERSION, /* one that is yet to come */
     REFUSED_FORM,    /* of the answer; see form.h */
+    REFUSED_APPLY,   /* others own fields */
 };
 
 struct api {
@@ -48,6 +51,7 @@ struct api_call {
     struct job_problems problems; /* of admission; warnings become headers */
     struct form form;
     bool dry_run;
+    bool applied; /* server-side apply said who owns what */
     enum fields_mode fields;
     enum api_refusal refusal;
     const char *options_kind; /* of REFUSED_OPTIONS: "ListOptions" */
@@ -126,6 +130,24 @@ json_t *namespace_make(const char *name);
 /* What call_store_update and verb_create let into the store, defaults filled in. The problems say
  * what is wrong; `before` is NULL for a new object. MUSTER_EDATA when there are errors. */
 int admit(struct api_call *call, const json_t *before, json_t *object, struct muster_err *err);
+
+/* ---- owner.c ---- */
+
+enum { CALLER_NAME_BYTES = 129 };
+
+/* What a struct owner points to. */
+struct caller {
+    char name[CALLER_NAME_BYTES];
+    char now[TIMESTAMP_BYTES];
+};
+
+struct owner caller_read(const struct api_call *call, const char *operation, struct caller *ret);
+
+/* Who owns the fields of the body, which is a new object: nobody, where it was not applied. */
+int call_own_new(struct api_call *call, bool applied, struct muster_err *err);
+/* What the call changed is its caller's. */
+int call_own_changes(const struct api_call *call, const json_t *before, json_t *object,
+                     struct muster_err *err);
 
 /* ---- discovery.c ---- */
 

@@ -19,14 +19,13 @@ typedef int (*patch_function)(const json_t *doc, const json_t *patch, json_t **r
 
 static const struct patch_kind {
     const char *type;
-    patch_function apply;
-    bool creates; /* server-side apply: what is missing is created */
+    patch_function apply; /* NULL: as one of those who own fields */
+    bool creates;         /* server-side apply: what is missing is created */
 } patch_kinds[] = {
     {"application/merge-patch+json", merge_patch, false},
     {"application/json-patch+json", json_patch, false},
     {"application/strategic-merge-patch+json", strategic_patch, false},
-    /* Field ownership is not kept here: one machine, one user. Applied fields are merged. */
-    {APPLY_TYPE, merge_patch, true},
+    {APPLY_TYPE, NULL, true},
 };
 
 static const struct patch_kind *find_kind(const struct api_call *call, struct muster_err *err)
@@ -48,6 +47,21 @@ static const struct patch_kind *find_kind(const struct api_call *call, struct mu
                 "application/json-patch+json, application/merge-patch+json, "
                 "application/apply-patch+yaml");
     return NULL;
+}
+
+static int apply_as_owner(struct api_call *call, const json_t *shown, json_t **ret,
+                          struct muster_err *err)
+{
+    struct caller caller;
+    struct owner owner = caller_read(call, "Apply", &caller);
+    bool force = http_query_bool(call->request, "force");
+    if (json_array_size(doc_at(call->body, "metadata.managedFields")) > 0) {
+        return muster_fail(err, MUSTER_EINVAL, "metadata.managedFields must be nil");
+    }
+    int r = owners_apply(shown, call->body, &owner, force, &call->problems, ret, err);
+    call->applied = true;
+    call->refusal = r == MUSTER_ECONFLICT ? REFUSED_APPLY : call->refusal;
+    return r;
 }
 
 /* To an API server what a patch makes of an object is a value of the field `patch`; an applied
@@ -73,7 +87,11 @@ static int apply(struct api_call *call, const struct patch_kind *kind, struct mu
     int r = store_get(call->api->store, call_key(call), &before, err);
     shown = r < 0 ? NULL : shape_show(call->route.resource->shape, before);
     r = r < 0 || shown ? r : err_no_memory(err);
-    r = r < 0 ? r : kind->apply(shown, call->body, &after, err);
+    if (r == 0) {
+        /* Nobody owns a status here. */
+        patch_function lay = kind->apply || !*call->route.subresource ? kind->apply : merge_patch;
+        r = lay ? lay(shown, call->body, &after, err) : apply_as_owner(call, shown, &after, err);
+    }
     r = r < 0 ? r : check_result(call, kind, after, err);
     if (r < 0) {
         return r;

@@ -99,6 +99,7 @@ int verb_set_scale(struct api_call *call, struct muster_err *err)
     int r = store_get(call->api->store, call_key(call), &job, err);
     r = r < 0 ? r : read_scale(call, job, &scale, err);
     r = r < 0 ? r : scaled_job(call, job, scale, &after, err);
+    r = r < 0 ? r : call_own_changes(call, job, after, err);
     r = r < 0 ? r : admit(call, job, after, err);
     if (r < 0) {
         return r;

@@ -139,6 +139,28 @@ static void word_invalid(const struct api_call *call, struct buf *out)
     buf_text(out, several ? "]" : "");
 }
 
+/* The problems of one owner stand side by side. */
+static void word_conflicts(const struct api_call *call, const struct muster_err *err,
+                           struct buf *out)
+{
+    const struct job_problems *problems = &call->problems;
+    const char *last = "";
+    buf_format(out, "%s:", err->text);
+    for (size_t i = 0; i < problems->count; i++) {
+        const struct job_problem *p = &problems->list[i];
+        if (problems->errors == 1) {
+            buf_format(out, " %s: %s", p->message, p->path);
+        } else if (p->severity == JOB_ERROR) {
+            if (strcmp(last, p->message) != 0) {
+                buf_format(out, "%sconflicts%s:", *last ? "\n" : " ",
+                           p->message + strlen("conflict"));
+            }
+            buf_format(out, "\n- %s", p->path);
+            last = p->message;
+        }
+    }
+}
+
 static void word(const struct api_call *call, const struct muster_err *err, struct buf *out)
 {
     char qualified[QUALIFIED_BYTES];
@@ -146,6 +168,8 @@ static void word(const struct api_call *call, const struct muster_err *err, stru
     resource_qualified(call->route.resource, qualified, sizeof qualified);
     if (call->refusal == REFUSED_FIELDS) {
         fields_word_refusal(call, out);
+    } else if (call->refusal == REFUSED_APPLY) {
+        word_conflicts(call, err, out);
     } else if (err->code == MUSTER_EDATA && call->problems.errors > 0) {
         word_invalid(call, out);
     } else if (err->code == MUSTER_ENOENT && *name && call->route.subresource[0] == '\0') {
@@ -214,6 +238,8 @@ static void add_details_of(struct build *b, json_t *status, const struct api_cal
         build_int(b, details, "retryAfterSeconds", RETRY_AFTER_S);
         add_cause(b, build_array_at(b, details, "causes"), "ResourceVersionTooLarge", NULL,
                   "Too large resource version");
+    } else if (call->refusal == REFUSED_APPLY) {
+        add_causes(b, details, call, err->text);
     } else if (call->refusal != REFUSED_FORM) {
         add_details(b, status, resource, call->route.name,
                     invalid ? resource->kind : resource->plural);

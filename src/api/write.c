@@ -3,6 +3,7 @@
  * Layer: services.
  */
 #include "api/internal.h"
+#include "api/options.h"
 #include "api/protobuf/types.h"
 #include "api/shape/shape.h"
 
@@ -150,6 +151,7 @@ int verb_create(struct api_call *call, struct muster_err *err)
         return r;
     }
     r = complete_identity(call, call->body, err);
+    r = r < 0 ? r : call_own_new(call, request_is_type(call->request, APPLY_TYPE), err);
     /* For messages and the store: what does not fit there is no name, which admit says. */
     (void)snprintf(call->route.name, sizeof call->route.name, "%s",
                    doc_text(call->body, "metadata.name", ""));
@@ -194,6 +196,7 @@ int call_store_update(struct api_call *call, const json_t *before, json_t *objec
     bool checked = part != STORE_STATUS_ONLY && !is_of_old_version(before, object);
     int r = check_identity(call, object, err);
     r = r < 0 ? r : complete_identity(call, object, err);
+    r = r < 0 || part == STORE_STATUS_ONLY ? r : call_own_changes(call, before, object, err);
     r = r < 0 || !checked ? r : admit(call, before, object, err);
     r = r < 0 ? r : store_begin(store, err);
     if (r < 0) {

@@ -73,7 +73,8 @@ static int make_name(json_t *metadata, struct muster_err *err)
 /* An empty map or list in metadata is none: so it is stored, and so writing it changes nothing. */
 static void drop_empty(json_t *metadata)
 {
-    static const char *const fields[] = {"labels", "annotations", "finalizers", "ownerReferences"};
+    static const char *const fields[] = {"labels", "annotations", "finalizers", "ownerReferences",
+                                         "managedFields"};
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         const json_t *value = json_object_get(metadata, fields[i]);
         bool some = json_is_array(value)    ? json_array_size(value) > 0
@@ -104,7 +105,6 @@ static int timestamp_new(const struct store *store, json_t *object, struct muste
                   (json_object_get(object, "spec") && doc_set_int(metadata, "generation", 1) < 0);
     json_object_del(metadata, "deletionTimestamp");
     json_object_del(metadata, "deletionGracePeriodSeconds");
-    json_object_del(metadata, "managedFields");
     drop_empty(metadata);
     return failed ? err_no_memory(err) : 0;
 }
@@ -149,7 +149,12 @@ static int keep_identity(const json_t *before, json_t *object)
             return -1;
         }
     }
-    json_object_del(to, "managedFields");
+    /* Who says nothing of them (a controller that makes the object anew) changes no owners. */
+    json_t *managed = json_object_get(from, "managedFields");
+    if (managed && !json_object_get(to, "managedFields") &&
+        json_object_set(to, "managedFields", managed) != 0) {
+        return -1;
+    }
     drop_empty(to);
     return 0;
 }
