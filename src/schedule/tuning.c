@@ -18,6 +18,7 @@ const struct schedule_tuning schedule_tunings[SCHEDULE_PROCESSORS] = {
                           .fetches = true,
                           .twin_below_bytes = 32 * MIB,
                           .reads_from_bytes = 128 * KIB,
+                          .offers_from_bytes = SIZE_MAX,
                           .blocks = {{256 * KIB, 16 * KIB},
                                      {32 * MIB, 32 * KIB},
                                      {SIZE_MAX, SCHEDULE_MAX_BLOCK_BYTES}}},
@@ -28,6 +29,7 @@ const struct schedule_tuning schedule_tunings[SCHEDULE_PROCESSORS] = {
                       .fetches = true,
                       .twin_below_bytes = 32 * MIB,
                       .reads_from_bytes = 128 * KIB,
+                      .offers_from_bytes = SIZE_MAX,
                       .blocks = {{256 * KIB, 16 * KIB},
                                  {32 * MIB, 32 * KIB},
                                  {SIZE_MAX, SCHEDULE_MAX_BLOCK_BYTES}}},
@@ -38,6 +40,7 @@ const struct schedule_tuning schedule_tunings[SCHEDULE_PROCESSORS] = {
                         .fetches = true,
                         .twin_below_bytes = SIZE_MAX,
                         .reads_from_bytes = 128 * KIB,
+                        .offers_from_bytes = 64 * KIB,
                         .blocks = {{SIZE_MAX, SCHEDULE_MAX_BLOCK_BYTES}}},
 };
 

@@ -31,9 +31,11 @@ struct schedule_tuning {
                              all cores share: line_demote */
     bool fetches;         /* who sends or reads message after message takes their lines from the
                              other core ahead: line_fetch, line_ring_expect */
-    size_t twin_below_bytes; /* zero-copy of two ranks writes both outputs in one pass */
-    size_t reads_from_bytes; /* from so many on a block may be read out of the other's memory:
-                                comm/algorithm/large_copy.c */
+    size_t twin_below_bytes;  /* zero-copy of two ranks writes both outputs in one pass */
+    size_t reads_from_bytes;  /* from so many on a block may be read out of the other's memory:
+                                 comm/algorithm/large_copy.c */
+    size_t offers_from_bytes; /* messages from so many on are read out of the sender's memory:
+                                 comm/messages/offer.c */
     struct {
         size_t below_bytes;
         size_t block_bytes;

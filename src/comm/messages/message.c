@@ -6,6 +6,7 @@
  */
 #include "comm/messages/message.h"
 
+#include "comm/messages/offer.h"
 #include "comm/messages/streams.h"
 #include "comm/state/bell.h"
 #include "comm/tcp/link.h"
@@ -46,6 +47,7 @@ void message_open(struct muster_comm *comm)
         struct stream *s = &comm->messages->streams[comm->locals[l]];
         s->in = s->out = line_ring_start(bytes);
     }
+    offer_open(comm);
 }
 
 void message_free(struct muster_comm *comm)
@@ -114,6 +116,7 @@ static void finish_inbound(struct messages *m, struct stream *s)
     struct inbound *in = &s->inbound;
     assert(in->done == in->header.bytes && !in->unexpected != !in->to);
     if (s->in_ring) {
+        offer_finish(s);
         line_ring_finish(s->in_ring, &s->in);
         bell_wake(s->control);
     }
@@ -155,6 +158,9 @@ static size_t read_header(struct muster_comm *comm, struct stream *s, int from)
             line_ring_expect(s->in_ring, &s->in);
         }
         n = line_ring_take_header(s->in_ring, &s->in, &in->header) ? left : 0;
+        if (n > 0) {
+            offer_take_address(s);
+        }
     } else {
         n = (size_t)link_stream_read(comm, from, (char *)&in->header + in->header_bytes, left);
     }
@@ -162,14 +168,16 @@ static size_t read_header(struct muster_comm *comm, struct stream *s, int from)
     return n;
 }
 
-static size_t read_data(struct muster_comm *comm, struct inbound *in, int from)
+static size_t read_data(struct muster_comm *comm, struct stream *s, int from)
 {
+    struct inbound *in = &s->inbound;
     if (in->done == in->header.bytes) {
         return 0;
     }
     char waste[4096], *place;
     size_t bytes = next_place(in, waste, sizeof waste, &place);
-    size_t n = stream_read(comm, from, place, bytes);
+    size_t n = in->header.offered ? offer_read(comm, s, from, place, bytes)
+                                  : stream_read(comm, from, place, bytes);
     in->done += n;
     return n;
 }
@@ -187,7 +195,7 @@ static size_t read_stream(struct muster_comm *comm, struct stream *s, int from)
             (!in->to && !in->unexpected && !give_place(&m->matching, in, from))) {
             break;
         }
-        size_t data = read_data(comm, in, from);
+        size_t data = read_data(comm, s, from);
         sum += data;
         n += data;
         if (in->done == in->header.bytes) {
@@ -209,29 +217,25 @@ static bool read_all(struct muster_comm *comm)
 
 /* ---- writing ---- */
 
-static struct header header_of(const struct task *send)
-{
-    return (struct header){.bytes = matching_room(send), .tag = send->call.tag};
-}
-
 /* The header and the first of the data are published together: one look finds both. True: all of
  * the message is. */
-static bool write_here(struct stream *s, struct task *task)
+static bool write_here(struct stream *s, struct stream_ring *ring, struct line_ring_end *end,
+                       struct task *task)
 {
     struct transfer *t = &task->transfer;
-    struct header header = header_of(task);
+    struct header header = stream_header(task);
     size_t before = t->done, total = sizeof header + (size_t)header.bytes;
-    if (t->done == 0 && line_ring_begin(s->out_ring, &s->out, &header)) {
+    if (t->done == 0 && line_ring_begin(ring, end, &header)) {
         t->done = sizeof header;
     }
     while (t->done > 0 && t->done - before < STEP_BYTES) {
         const char *data = (const char *)task->call.in + (t->done - sizeof header);
-        size_t n = t->done < total ? line_ring_put(s->out_ring, &s->out, data, total - t->done) : 0;
-        if (n == 0 && !s->out.begun) {
+        size_t n = t->done < total ? line_ring_put(ring, end, data, total - t->done) : 0;
+        if (n == 0 && !end->begun) {
             break;
         }
         t->done += n;
-        line_ring_publish(s->out_ring, &s->out, t->done == total);
+        line_ring_publish(ring, end, t->done == total);
         bell_wake(s->control);
     }
     return t->done == total;
@@ -240,7 +244,7 @@ static bool write_here(struct stream *s, struct task *task)
 static bool write_there(struct muster_comm *comm, struct task *task)
 {
     struct transfer *t = &task->transfer;
-    struct header header = header_of(task);
+    struct header header = stream_header(task);
     size_t total = sizeof header + (size_t)header.bytes;
     for (int64_t n = 1; n > 0 && t->done < total; t->done += (size_t)n) {
         bool data = t->done >= sizeof header;
@@ -290,22 +294,48 @@ void message_begin(struct muster_comm *comm, struct task *task)
     }
 }
 
+/* What was offered ends when it has been read; what was refused is written after all. */
+static bool push_offered(struct messages *m, struct stream *s)
+{
+    bool moved = false;
+    for (struct task *task; (task = offer_take_read(s)); moved = true) {
+        m->sends--;
+        end_task(m, task);
+    }
+    struct task *refused = offer_refused(s);
+    if (refused) {
+        size_t before = refused->transfer.done;
+        (void)write_here(s, offer_bypass(s->out_ring), &s->bypass_out, refused);
+        moved |= refused->transfer.done > before;
+    }
+    return moved;
+}
+
+/* True: all of it. */
+static bool write_task(struct muster_comm *comm, struct stream *s, struct task *task)
+{
+    return s->out_ring ? write_here(s, s->out_ring, &s->out, task) : write_there(comm, task);
+}
+
 bool message_push(struct muster_comm *comm, int to)
 {
     struct messages *m = comm->messages;
     struct stream *s = &m->streams[to];
-    bool moved = false;
+    bool moved = push_offered(m, s);
     while (s->first_send) {
-        struct task *task = s->first_send;
+        struct task *task = s->first_send, *next = task->transfer.next;
         size_t before = task->transfer.done;
-        bool all = s->out_ring ? write_here(s, task) : write_there(comm, task);
-        moved |= task->transfer.done > before;
+        bool offers = offer_fits(m, s, task);
+        bool all = offers ? offer_write(s, task) : write_task(comm, s, task);
+        moved |= offers ? all : task->transfer.done > before;
         if (!all) {
             break;
         }
-        s->first_send = task->transfer.next;
-        m->sends--;
-        end_task(m, task);
+        s->first_send = next;
+        if (!offers) {
+            m->sends--;
+            end_task(m, task);
+        }
     }
     return moved;
 }

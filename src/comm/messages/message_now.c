@@ -6,6 +6,7 @@
  */
 #include "comm/messages/message.h"
 
+#include "comm/messages/offer.h"
 #include "comm/messages/streams.h"
 #include "comm/shm/line.h"
 #include "comm/state/bell.h"
@@ -82,6 +83,7 @@ bool message_receive_now(struct muster_comm *comm, struct task *task)
     size_t bytes = (size_t)in->header.bytes;
     if (!matching_fits(task, from, in->header.tag) || bytes > matching_room(task) ||
         !line_ring_has(&s->in, bytes)) {
+        offer_take_address(s);
         return false;
     }
     task->transfer.message = stream_message(in, from);

@@ -11,7 +11,7 @@
 struct header {
     uint64_t bytes;
     int32_t tag;
-    uint32_t zero;
+    uint32_t offered; /* 1: not the data follows but its address: offer.h */
 };
 
 /* What is being read from one rank. */
@@ -35,15 +35,28 @@ struct stream {
     struct inbound inbound;
     struct task *first_send; /* whose bytes go now; the others behind it */
     struct task *last_send;
+    struct task *first_offered; /* sends that the receiver has not read yet, in order */
+    struct task *last_offered;
+    uint64_t address; /* of the inbound message's data in its sender's memory, if it is offered */
+    bool refused;     /* by us: what was offered comes through the second ring … */
+    bool bypasses;    /* … and the inbound message has begun to */
+    struct line_ring_end bypass_in;
+    struct line_ring_end bypass_out;
 };
 
 struct messages {
     struct stream *streams;
     struct matching matching;
-    int sends;          /* in all streams */
-    struct task *ended; /* of those in the lane, which its holder has not seen */
+    int sends;                /* in all streams */
+    size_t offers_from_bytes; /* such messages and larger ones are offered; SIZE_MAX: none */
+    struct task *ended;       /* of those in the lane, which its holder has not seen */
     struct task *last_ended;
 };
+
+static inline struct header stream_header(const struct task *send)
+{
+    return (struct header){.bytes = matching_room(send), .tag = send->call.tag};
+}
 
 static inline struct muster_message stream_message(const struct inbound *in, int from)
 {

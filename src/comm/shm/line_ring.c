@@ -129,6 +129,12 @@ void line_ring_publish(struct stream_ring *ring, struct line_ring_end *end, bool
     }
 }
 
+uint64_t line_ring_read_to(struct stream_ring *ring, struct line_ring_end *end)
+{
+    end->other = atomic_load_explicit(&ring->read, memory_order_acquire);
+    return end->other;
+}
+
 void line_ring_fetch(const struct stream_ring *ring, const struct line_ring_end *end, size_t bytes)
 {
     size_t free_bytes = size_min(bytes, plan_room(end));

@@ -47,6 +47,9 @@ size_t line_ring_put(struct stream_ring *ring, struct line_ring_end *end, const 
 /* Publishes what was put. last: the message ends here. */
 void line_ring_publish(struct stream_ring *ring, struct line_ring_end *end, bool last);
 
+/* As far as the reader has come: messages that end before it have been read. */
+uint64_t line_ring_read_to(struct stream_ring *ring, struct line_ring_end *end);
+
 /* Takes the lines of the next so many bytes ahead (line_fetch), as far as they are known to be
  * free.
  */

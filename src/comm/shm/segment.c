@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* In the last word of the first page, where every version looks for it: changed with the layout. */
-static const uint64_t format = UINT64_C(0x6d7573746572) << 16 | 6;
+static const uint64_t format = UINT64_C(0x6d7573746572) << 16 | 7;
 
 static _Atomic uint64_t *format_of(const struct segment *s)
 {

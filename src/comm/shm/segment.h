@@ -121,6 +121,7 @@ static inline char *owner_slot_data(struct owner_slot *slot)
 struct stream_ring {
     alignas(SEGMENT_LINE) _Atomic uint64_t written;
     alignas(SEGMENT_LINE) _Atomic uint64_t read;
+    _Atomic uint32_t refused; /* 1: the reader has refused an offer: messages/offer.c */
     alignas(SEGMENT_LINE) char data[STREAM_BYTES];
 };
 

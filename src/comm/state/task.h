@@ -36,8 +36,9 @@ struct transfer {
     bool ended;
     bool too_big;
     struct muster_message message;
-    struct task *next; /* posted, waiting to be sent to the same rank, or ended */
-    int recorded;      /* 1 + its place in the flight record; 0: it does not wait */
+    struct task *next;  /* posted, waiting to be sent to the same rank, or ended */
+    uint64_t offer_end; /* of a send that was offered: its place in the stream: offer.h */
+    int recorded;       /* 1 + its place in the flight record; 0: it does not wait */
 };
 
 /* Room for what an algorithm keeps: only algorithm/way.h knows it. */

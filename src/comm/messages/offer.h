@@ -1,0 +1,31 @@
+/* Offers: large messages between ranks of a host that may read each other's memory. Layer: comm;
+ * for the files of this folder; see offer.c. Thread: the holder of the messages' lane.
+ */
+#pragma once
+
+#include "comm/messages/streams.h"
+
+/* Whether this communicator offers, and from how many bytes on; after its rings have started. */
+void offer_open(struct muster_comm *comm);
+
+/* ---- the sender ---- */
+
+/* This send is to be offered. */
+bool offer_fits(const struct messages *m, const struct stream *s, const struct task *send);
+/* Puts the offer into the stream. False: there is no room. The send then waits in the stream's
+ * list of offered ones. */
+bool offer_write(struct stream *s, struct task *send);
+/* The first of that list, which leaves it, if the receiver has read it; NULL: it has not. */
+struct task *offer_take_read(struct stream *s);
+/* The first of that list, if the receiver refuses it: its data goes into the second ring. */
+struct task *offer_refused(const struct stream *s);
+struct stream_ring *offer_bypass(struct stream_ring *ring);
+
+/* ---- the receiver ---- */
+
+/* After each header that came, unless all of its data was there with it. */
+void offer_take_address(struct stream *s);
+/* As much of the message as there is now, at most so many bytes. */
+size_t offer_read(struct muster_comm *comm, struct stream *s, int from, char *to, size_t bytes);
+/* All of a message, offered or not, was read. */
+void offer_finish(struct stream *s);
