@@ -137,3 +137,22 @@ def test_a_rule_is_not_the_last_line_of_a_failure(muster):
     assert done.stderr.splitlines()[-1].endswith('exited with code 1: "======"')
     done = muster.run('run', '-n', '1', '--', 'sh', '-c', 'echo "in main"; echo "Extension modules: a, b (total: 2)"; exit 1', code=1)
     assert done.stderr.splitlines()[-1].endswith('exited with code 1: "in main"')
+
+
+LEAVES_SEMAPHORES = """
+import multiprocessing, os
+spawned = multiprocessing.get_context('spawn')
+kept = spawned.Lock(), spawned.Queue()
+print('left:', kept[0]._semlock.name, flush=True)
+print('went wrong', flush=True)
+END
+"""
+
+
+@pytest.mark.parametrize('end, why', [('os._exit(3)', 'exited with code 3'), ('os.kill(os.getpid(), 9)', 'SIGKILL')])
+def test_a_rank_that_crashes_leaves_no_semaphore_behind(muster, end, why):
+    """Python's resource tracker, a process of the rank, unlinks it, and has the time to."""
+    done = muster.run('run', '-n', '1', '--', sys.executable, '-c', LEAVES_SEMAPHORES.replace('END', end), code=None)
+    name = re.search(r'left: /(\S+)', done.stdout)[1]
+    assert done.returncode != 0 and 'went wrong' in done.stderr.splitlines()[-1] and why in done.stderr
+    assert not os.path.exists(f'/dev/shm/sem.{name}')

@@ -49,11 +49,12 @@ static const char *log_file(const struct followed_job *j, const char *pod, const
 }
 
 /* Below what went wrong torchrun, and Python for a group of exceptions, draw a rule; Python that
- * shows where it crashed lists its modules. */
+ * shows where it crashed lists its modules; its resource tracker tells what the dead have left. */
 static bool says_something(const char *line)
 {
-    static const char modules[] = "Extension modules: ";
-    if (strncmp(line, modules, sizeof modules - 1) == 0) {
+    static const char modules[] = "Extension modules: ",
+                      tracker[] = "resource_tracker: There appear";
+    if (strncmp(line, modules, sizeof modules - 1) == 0 || strstr(line, tracker)) {
         return false;
     }
     while (*line && !isalnum((unsigned char)*line) && (unsigned char)*line < 0x80) {

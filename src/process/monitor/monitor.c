@@ -1,10 +1,12 @@
 /* See monitor.h. */
 #include "process/monitor/monitor.h"
 
+#include "base/time/clock.h"
 #include "process/machine/descendants.h"
 #include "process/monitor/execute.h"
 #include "process/monitor/inside.h"
 #include "process/monitor/mounts.h"
+#include "process/monitor/remnants.h"
 #include "process/wire/passing.h"
 
 #include <errno.h>
@@ -136,6 +138,10 @@ static void send_to_main(const struct monitor *m, int number)
 
 static void pass_signal(const struct monitor *m, int number)
 {
+    if (number == SIGKILL && m->own_proc && !m->main_ended) {
+        remnants_kill(getpid()); /* what is left goes when the main process has ended */
+        return;
+    }
     if (number == SIGKILL) {
         kill_all(m);
         return;
@@ -227,8 +233,13 @@ static bool reap(struct monitor *m)
 /* After the main process ended: whoever forks faster than we look is found in the next round. */
 static void end_the_rest(struct monitor *m)
 {
+    int64_t patient_until_ms = clock_ms() + REMNANTS_TRACKER_MS;
     while (reap(m)) {
-        kill_all(m);
+        if (m->own_proc && clock_ms() < patient_until_ms) {
+            remnants_kill(getpid());
+        } else {
+            kill_all(m);
+        }
         struct pollfd children = {.fd = m->signal_fd, .events = POLLIN};
         (void)poll(&children, 1, 10);
         struct signalfd_siginfo info;
