@@ -22,6 +22,14 @@ def options(folder):
             'audit-log-batch-buffer-size': 200000}, log
 
 
+def request(said):
+    """Of one line, which is JSON."""
+    about = said.get('objectRef', {})
+    kind = '/'.join(filter(None, (about.get('resource', said['requestURI'].partition('?')[0]), about.get('subresource'))))
+    return Request(seconds(said['requestReceivedTimestamp']), said['verb'], kind, about.get('namespace', ''), about.get('name', ''),
+                   said.get('responseStatus', {}).get('code'))
+
+
 def read(log, user=None):
     """Requests that were answered, in order of their arrival; of all users, or one."""
     found = []
@@ -29,11 +37,24 @@ def read(log, user=None):
         for line in lines:
             said = json.loads(line) if line.endswith('\n') else None
             if said and user in (None, said['user']['username']):
-                about = said.get('objectRef', {})
-                kind = '/'.join(filter(None, (about.get('resource', said['requestURI'].partition('?')[0]), about.get('subresource'))))
-                found.append(Request(seconds(said['requestReceivedTimestamp']), said['verb'], kind, about.get('namespace', ''),
-                                     about.get('name', ''), said.get('responseStatus', {}).get('code')))
+                found.append(request(said))
     return sorted(found)
+
+
+class Follower:
+    """What the log has had since this was made, in a namespace. It asks the API server for nothing, so it may look while something is measured."""
+
+    def __init__(self, log, namespace):
+        self.log, self.namespace, self.at, self.found = log, namespace, log.stat().st_size, []
+
+    def requests(self):
+        with open(self.log, 'rb') as file:
+            file.seek(self.at)
+            text = file.read()
+        whole = text[:text.rfind(b'\n') + 1]
+        self.at += len(whole)
+        self.found += [request(json.loads(line)) for line in whole.splitlines() if self.namespace.encode() in line]
+        return self.found
 
 
 def busiest_second(times):
