@@ -29,7 +29,7 @@ TERMINATED = 128 + signal.SIGTERM
 class Coordinator:
     """One process, behind a proxy of its own; it listens at a free port each time that it serves."""
 
-    def __init__(self, team, name, *options, lease=True, journal='journal', user=None, kept=False):
+    def __init__(self, team, name, *options, lease=True, journal='journal', user=None, kept=False, env=()):
         self.team, self.proxy = team, Proxy(team.cluster)
         self.path, self.ready = team.job.folder / name, team.job.folder / f'{name}.address'
         config = team.cluster.write_kubeconfig(f'{team.namespace}-{name}', self.proxy.url if user is None else team.cluster.url, user=user or {},
@@ -38,7 +38,7 @@ class Coordinator:
                  '--durable', *(('--lease', LEASE) if lease else ()), *options]
         with open(self.path, 'wb') as log:
             self.process = subprocess.Popen([str(word) for word in words], stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-                                            env={**team.job.environment, 'KUBECONFIG': str(config)}, preexec_fn=die_with_parent)
+                                            env={**team.job.environment, 'KUBECONFIG': str(config), **dict(env)}, preexec_fn=die_with_parent)
 
     def log(self):
         return self.path.read_text(errors='replace')
@@ -233,6 +233,39 @@ def test_the_lock_of_one_that_is_stopped_is_waited_for(team):
     second.serves_since(term)
     team.trains_on()
     team.check_end(second, first)
+
+
+WITHOUT_LOCKS = """
+#include <errno.h>
+int flock(int fd, int operation)
+{
+    errno = ENOSYS;
+    return -1;
+}
+"""
+
+
+def test_a_file_system_without_locks_is_no_fault_where_a_lease_decides(team):
+    """Nor is one that is stopped waited for. It is said once, however often the journal is opened."""
+    shim, source = team.job.folder / 'shim.so', team.job.folder / 'shim.c'
+    source.write_text(WITHOUT_LOCKS)
+    subprocess.run(['cc', '-shared', '-fPIC', '-o', shim, source], check=True)
+    add = team.add
+    team.add = lambda *words: add(*words, env={'LD_PRELOAD': str(shim)})
+    first, second = team.start_two()
+    term = first.term()
+    first.process.send_signal(signal.SIGSTOP)
+    second.serves_since(term)
+    first.process.send_signal(signal.SIGCONT)
+    first.says('the lease could not be renewed in time')
+    team.trains_on()
+    term = second.term()
+    assert second.end() == TERMINATED
+    first.serves_since(term)
+    team.trains_on()
+    team.check_end(first)
+    for each in (first, second):
+        assert each.log().count('has no locks (flock): the lease alone keeps other coordinators from the journal there') == 1, each.log()
 
 
 def test_without_an_api_server_nobody_is_served(team):

@@ -546,6 +546,26 @@ def test_a_journal_that_cannot_be_written_at_first(muster):
 
 # ---- Where it listens
 
+WITHOUT_LOCKS = """
+#include <errno.h>
+int flock(int fd, int operation)
+{
+    errno = ENOLCK;
+    return -1;
+}
+"""
+
+
+def test_a_file_system_without_locks(muster):
+    """As NFS without its lock service: another coordinator could not be kept out."""
+    source, shim = muster.folder / 'shim.c', muster.folder / 'shim.so'
+    source.write_text(WITHOUT_LOCKS)
+    subprocess.run(['cc', '-shared', '-fPIC', '-o', shim, source], check=True)
+    done = muster.run('coordinator', '--listen', 'tcp:127.0.0.1:0', '--journal', 'journal', code=74, env={'LD_PRELOAD': str(shim)})
+    assert 'cannot lock journal/lock: No locks available: the file system has no locks' in done.stderr and '--lease' in done.stderr
+    assert not (muster.work / 'journal' / 'journal').exists()
+
+
 def test_an_address_that_is_taken(muster):
     with socket.create_server(('127.0.0.1', 0)) as other:
         port = other.getsockname()[1]

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 static int system_open(void *data, const char *path, int flags)
@@ -41,6 +42,12 @@ static int system_remove(void *data, const char *path)
     return unlink(path);
 }
 
+static int system_lock(void *data, int fd)
+{
+    (void)data;
+    return flock(fd, LOCK_EX | LOCK_NB);
+}
+
 const struct journal_files journal_files_system = {
     .open = system_open,
     .write = system_write,
@@ -48,4 +55,5 @@ const struct journal_files journal_files_system = {
     .sync = system_sync,
     .rename = system_rename,
     .remove = system_remove,
+    .lock = system_lock,
 };

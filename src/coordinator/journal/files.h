@@ -16,6 +16,7 @@ struct journal_files {
     int (*sync)(void *data, int fd); /* fdatasync */
     int (*rename)(void *data, const char *from, const char *to);
     int (*remove)(void *data, const char *path);
+    int (*lock)(void *data, int fd); /* flock, exclusive; EWOULDBLOCK: another process has it */
 };
 
 /* The system's. */

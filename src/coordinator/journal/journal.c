@@ -3,16 +3,14 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "coordinator/journal/lock.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-
-enum { LOCK_TEXT_BYTES = 64 };
 
 struct journal {
     const struct journal_files *files;
@@ -22,46 +20,12 @@ struct journal {
     char *folder;
     char *path;
     char *new_path;
-    int lock;
+    struct journal_lock lock;
     int fd;
     uint8_t *bytes; /* what was there at opening; NULL: all was read */
     size_t next;    /* of those, the offset of the next record */
     size_t end;     /* of the file */
 };
-
-/* ---- One writer ---- */
-
-static int take_lock(struct journal *journal, struct muster_err *err)
-{
-    muster_auto(free) char *path = file_join(journal->folder, "lock");
-    journal->lock = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
-    if (journal->lock < 0) {
-        return file_fail(err, MUSTER_ECREATE, "open", path ? path : journal->folder);
-    }
-    if (flock(journal->lock, LOCK_EX | LOCK_NB) == 0) {
-        return 0;
-    }
-    if (errno != EWOULDBLOCK) {
-        return file_fail(err, MUSTER_EOS, "lock", path);
-    }
-    char holder[LOCK_TEXT_BYTES] = "";
-    ssize_t count = pread(journal->lock, holder, sizeof holder - 1, 0);
-    holder[count > 0 ? count : 0] = 0;
-    return muster_fail(err, MUSTER_ECONFLICT,
-                       "another coordinator (%s) has the journal in %s: stop it, or use another "
-                       "folder",
-                       *holder ? holder : "process unknown", journal->folder);
-}
-
-/* The bytes behind the text are zeros, so that nothing of a longer one is left. */
-void journal_note_term(struct journal *journal, uint64_t term)
-{
-    char text[LOCK_TEXT_BYTES] = "";
-    (void)snprintf(text, sizeof text, "process %d, term %llu", (int)getpid(),
-                   (unsigned long long)term);
-    bool written = pwrite(journal->lock, text, sizeof text, 0) == (ssize_t)sizeof text;
-    (void)written; /* it is for people only */
-}
 
 /* ---- Writing ---- */
 
@@ -340,7 +304,7 @@ int journal_open(const struct journal_options *options, struct journal **ret,
     if (!journal) {
         return muster_fail(err, MUSTER_ENOMEM, "no memory for a journal");
     }
-    journal->lock = journal->fd = -1;
+    journal->lock.fd = journal->fd = -1;
     journal->sync = options->sync;
     journal->takes_over = options->takes_over;
     journal->files = options->files ? options->files : &journal_files_system;
@@ -348,7 +312,8 @@ int journal_open(const struct journal_options *options, struct journal **ret,
     journal->path = file_join(options->folder, "journal");
     journal->new_path = file_join(options->folder, "journal.new");
     int r = journal->folder && journal->path && journal->new_path
-                ? take_lock(journal, err)
+                ? journal_lock_take(&journal->lock, journal->files, journal->folder,
+                                    journal->takes_over, err)
                 : muster_fail(err, MUSTER_ENOMEM, "no memory for a journal");
     r = r < 0 ? r : open_file(journal, err);
     if (r < 0) {
@@ -368,9 +333,7 @@ void journal_close(struct journal *journal)
     if (journal->fd >= 0) {
         close(journal->fd);
     }
-    if (journal->lock >= 0) {
-        close(journal->lock);
-    }
+    journal_lock_leave(&journal->lock);
     free(journal->bytes);
     free(journal->folder);
     free(journal->path);
@@ -391,4 +354,14 @@ bool journal_read(struct journal *journal, struct journal_record *ret)
 size_t journal_bytes(const struct journal *journal)
 {
     return journal->end;
+}
+
+bool journal_is_locked(const struct journal *journal)
+{
+    return journal->lock.is_held;
+}
+
+void journal_note_term(struct journal *journal, uint64_t term)
+{
+    journal_lock_note_term(&journal->lock, term);
 }

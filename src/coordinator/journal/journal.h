@@ -7,7 +7,7 @@
  *
  *     journal        the records
  *     journal.new    a compacted one that is not finished; removed at opening
- *     lock           held by the writer (flock), with its process and term, for people
+ *     lock           held by the writer: lock.h
  *
  * Layer: program (coordinator); services of base. Memory: journal_open/close; the bytes of records
  * that are read belong to the journal. Thread: one.
@@ -27,13 +27,15 @@ struct journal_options {
     const char *folder; /* it exists */
     bool sync;
     /* Who had it before may have it open still, on a host whose lock is not seen here, or be
-     * stopped: what such a one writes from now on is in a file that nobody reads. */
+     * stopped: what such a one writes from now on is in a file that nobody reads. A lease keeps
+     * others away, so a file system without locks will do. */
     bool takes_over;
     const struct journal_files *files; /* NULL: the system's */
 };
 
-/* MUSTER_ECONFLICT: another process has it; MUSTER_EDATA, MUSTER_EUNSUPPORTED: see format.h.
- * All records are checked; the first one is read next. */
+/* MUSTER_ECONFLICT: another process has it; MUSTER_EIO: also where there are no locks;
+ * MUSTER_EDATA, MUSTER_EUNSUPPORTED: see format.h. All records are checked; the first one is read
+ * next. */
 int journal_open(const struct journal_options *options, struct journal **ret,
                  struct muster_err *err);
 /* NULL is fine. */
@@ -60,5 +62,7 @@ int journal_compact(struct journal *journal, uint32_t kind, const void *bytes, s
 /* Of the file. */
 size_t journal_bytes(const struct journal *journal);
 
+/* False: the file system has no locks. */
+bool journal_is_locked(const struct journal *journal);
 /* For who finds the lock held: in which term. */
 void journal_note_term(struct journal *journal, uint64_t term);

@@ -282,6 +282,46 @@ static struct journal *take_over(const char *folder)
     return journal;
 }
 
+static int lock_errno;
+
+static int lock_nothing(void *data, int fd)
+{
+    (void)data, (void)fd;
+    errno = lock_errno;
+    return -1;
+}
+
+/* As NFS without its lock service has it, FUSE and 9p: who has a lease may write all the same. Any
+ * other error is one. */
+static void a_file_system_without_locks_is_for_who_has_a_lease(void **state)
+{
+    static const struct {
+        int reason, alone, with_others;
+    } rows[] = {{ENOLCK, 0, MUSTER_EIO},
+                {ENOSYS, 0, MUSTER_EIO},
+                {EOPNOTSUPP, 0, MUSTER_EIO},
+                {EWOULDBLOCK, MUSTER_ECONFLICT, MUSTER_ECONFLICT},
+                {EBADF, MUSTER_EOS, MUSTER_EOS}};
+    struct journal_files files = journal_files_system;
+    files.lock = lock_nothing;
+    for (size_t i = 0; i < 2 * sizeof rows / sizeof rows[0]; i++) {
+        struct journal *journal = NULL;
+        struct muster_err err = MUSTER_ERR_INIT;
+        bool alone = i % 2 == 1;
+        const struct journal_options options = {
+            .folder = *state, .takes_over = alone, .files = &files};
+        int wanted = alone ? rows[i / 2].alone : rows[i / 2].with_others;
+        lock_errno = rows[i / 2].reason;
+        assert_int_equal(journal_open(&options, &journal, &err), wanted);
+        assert_true((wanted == MUSTER_EIO) == (strstr(err.text, "--lease") != NULL));
+        assert_true(!journal || !journal_is_locked(journal));
+        journal_close(journal);
+    }
+    struct journal *journal = take_over(*state);
+    assert_true(journal_is_locked(journal));
+    journal_close(journal);
+}
+
 static void assert_kinds(struct journal *journal, const uint32_t *kinds, size_t count)
 {
     struct journal_record record;
@@ -416,12 +456,18 @@ static int disk_remove(void *data, const char *path)
     return fails ? -1 : r;
 }
 
+static int disk_lock(void *data, int fd)
+{
+    (void)data;
+    return journal_files_system.lock(NULL, fd);
+}
+
 static void disk_init(struct disk *disk, enum fault fault, long at)
 {
-    *disk = (struct disk){
-        .fault = fault,
-        .calls_left = at,
-        .files = {disk, disk_open, disk_write, disk_truncate, disk_sync, disk_rename, disk_remove}};
+    *disk = (struct disk){.fault = fault,
+                          .calls_left = at,
+                          .files = {disk, disk_open, disk_write, disk_truncate, disk_sync,
+                                    disk_rename, disk_remove, disk_lock}};
 }
 
 /* Numbers from 0 on; every seventh time all of them become one record. Returns how many were
@@ -600,6 +646,7 @@ int main(void)
         in_a_folder(records_that_changed_places),
         in_a_folder(a_newer_version_is_not_touched),
         in_a_folder(there_is_one_writer),
+        in_a_folder(a_file_system_without_locks_is_for_who_has_a_lease),
         in_a_folder(what_the_one_before_writes_is_not_read),
         in_a_folder(who_takes_over_keeps_what_is_whole),
         in_a_folder(a_full_disk_is_said_and_then_it_goes_on),

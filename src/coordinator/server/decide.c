@@ -247,6 +247,18 @@ static int make_lineage(uint64_t *ret_lineage, struct muster_err *err)
     return 0;
 }
 
+/* Once: it does not get better by itself. */
+static void note_lock(struct server *s)
+{
+    if (!journal_is_locked(s->journal) && !s->lacks_locks) {
+        s->lacks_locks = true;
+        report_say(&s->report,
+                   "warning: the file system of %s has no locks (flock): the lease alone keeps "
+                   "other coordinators from the journal there",
+                   s->options->journal);
+    }
+}
+
 static int open_term(struct server *s, struct muster_err *err)
 {
     const struct server_options *options = s->options;
@@ -267,6 +279,7 @@ static int open_term(struct server *s, struct muster_err *err)
     if (r < 0) {
         return r;
     }
+    note_lock(s);
     server_recording_begin(s, &arbiter);
     return replay(s, err);
 }

@@ -95,6 +95,7 @@ struct server {
     bool lease_held;
     bool lease_lost;     /* and that is still to be dealt with */
     bool waits_for_lock; /* it has said so */
+    bool lacks_locks;    /* the journal's file system; it has said so */
     int64_t until_ms;    /* over: when what is not sent is given up */
     int64_t retry_ms;    /* arbiter is NULL: when the journal is tried again; -1: it is not */
     int result;          /* < 0: it has failed */

@@ -1,0 +1,73 @@
+/* See lock.h. */
+#include "coordinator/journal/lock.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LOCK_TEXT_BYTES = 64 };
+
+static int fail_held(const struct journal_lock *lock, const char *folder, struct muster_err *err)
+{
+    char holder[LOCK_TEXT_BYTES] = "";
+    ssize_t count = pread(lock->fd, holder, sizeof holder - 1, 0);
+    holder[count > 0 ? count : 0] = 0;
+    return muster_fail(err, MUSTER_ECONFLICT,
+                       "another coordinator (%s) has the journal in %s: stop it, or use another "
+                       "folder",
+                       *holder ? holder : "process unknown", folder);
+}
+
+/* NFS without its lock service, FUSE, 9p: the call, or the kind of file, is not known there. */
+static bool is_without_locks(int reason)
+{
+    return reason == ENOLCK || reason == ENOSYS || reason == EOPNOTSUPP;
+}
+
+int journal_lock_take(struct journal_lock *lock, const struct journal_files *files,
+                      const char *folder, bool alone, struct muster_err *err)
+{
+    muster_auto(free) char *path = file_join(folder, "lock");
+    lock->fd = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
+    if (lock->fd < 0) {
+        return file_fail(err, MUSTER_ECREATE, "open", path ? path : folder);
+    }
+    lock->is_held = files->lock(files->data, lock->fd) == 0;
+    if (lock->is_held || (alone && is_without_locks(errno))) {
+        return 0;
+    }
+    if (errno == EWOULDBLOCK) {
+        return fail_held(lock, folder, err);
+    }
+    if (!is_without_locks(errno)) {
+        return file_fail(err, MUSTER_EOS, "lock", path);
+    }
+    return muster_fail(err, MUSTER_EIO,
+                       "cannot lock %s: %s: the file system has no locks (flock), and another "
+                       "coordinator could write the same journal: use a folder on a disk of this "
+                       "machine, or on a cluster --lease, which keeps others away",
+                       path, strerror(errno));
+}
+
+/* The bytes behind the text are zeros, so that nothing of a longer one is left. */
+void journal_lock_note_term(const struct journal_lock *lock, uint64_t term)
+{
+    char text[LOCK_TEXT_BYTES] = "";
+    (void)snprintf(text, sizeof text, "process %d, term %llu", (int)getpid(),
+                   (unsigned long long)term);
+    bool written = pwrite(lock->fd, text, sizeof text, 0) == (ssize_t)sizeof text;
+    (void)written; /* it is for people only */
+}
+
+void journal_lock_leave(struct journal_lock *lock)
+{
+    if (lock->fd >= 0) {
+        close(lock->fd);
+    }
+    *lock = (struct journal_lock){.fd = -1};
+}

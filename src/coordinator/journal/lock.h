@@ -1,0 +1,24 @@
+/* Who writes a journal: the file `lock` in its folder, held (flock) by the writer, with its process
+ * and term, for people.
+ *
+ * Layer: program (coordinator). Memory: the caller's struct, take/leave. Thread: one.
+ */
+#pragma once
+
+#include "coordinator/journal/files.h"
+
+#include <muster/err.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct journal_lock {
+    int fd;       /* -1: it was not taken */
+    bool is_held; /* false: the file system has no locks */
+};
+
+/* MUSTER_ECONFLICT: another process has it; MUSTER_ECREATE. MUSTER_EIO: the file system has no
+ * locks; where others are kept away all the same, that is no error. */
+int journal_lock_take(struct journal_lock *lock, const struct journal_files *files,
+                      const char *folder, bool alone, struct muster_err *err);
+void journal_lock_note_term(const struct journal_lock *lock, uint64_t term);
+void journal_lock_leave(struct journal_lock *lock);
