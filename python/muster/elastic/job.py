@@ -21,33 +21,10 @@ from muster.elastic.buffers import Buffers
 from muster.elastic.ending import EXPELLED, FAILED, LEFT_BY_SIGTERM, Expelled, Failed, Left, came_late, left_early, tell_error, tell_of_errors
 from muster.elastic.gradient import BackwardWatch, Gradient
 from muster.elastic.loader import Loader
+from muster.elastic.passes import Pass, Plan, rest_of_share
 from muster.elastic.slots import params_of
 from muster.elastic.state import State
 from muster.elastic.transaction import Transaction
-
-
-class Pass:
-    """One micro-batch that this worker is to compute; without records it computes for form's sake, with weight 0."""
-
-    def __init__(self, found):
-        self.version, self.epoch = found['version'], found['epoch']
-        self.micro_batch, self.records, self.share = found['micro_batch'], found['records'], found['share']
-        self.micro_batches, self.rank, self.size = found['micro_batches'], found['rank'], found['size']
-        self.is_part = len(self.records) < found['micro_batch_records']  # workers died of its micro-batch: it is computed in parts, or without a record
-        self.backwards = 0
-        self.given = False  # its gradient has been brought
-        self.committed = False
-        self.stepped = set()  # the optimizers whose step() has taken effect
-
-
-class Plan:
-    """What is trained: all workers of the job have the same."""
-
-    def __init__(self, records, batch, epochs, shuffle, seed, name):
-        if records < 1 or batch < 1 or epochs < 1:
-            raise ValueError(f'{records} records, {batch} of them in a micro-batch, {epochs} epochs: each must be 1 or more')
-        self.records, self.batch, self.epochs = records, batch, epochs
-        self.shuffle, self.seed, self.name = int(shuffle), seed, name
 
 
 class Job:
@@ -245,7 +222,7 @@ class Job:
             return None
         self.share = [Pass(found)]
         if self.transaction_ is not None:
-            self.share += self._rest_of_share(found)
+            self.share += rest_of_share(self.native, self.plan, found)
         self.took = self.state.take()
         if self.took and self.state.random is not None and self.native.query()['restored'] == found['version'] - 1:
             keyed.restore_shown(self.state.random)
@@ -256,14 +233,6 @@ class Job:
 
     def _keeps_checkpoints(self):
         return bool(self.options['checkpoint'] or os.environ.get('MUSTER_CHECKPOINT'))
-
-    def _rest_of_share(self, found):
-        """The passes of this worker that come after the first: they are handed out here, and brought together."""
-        left = found['passes_left']
-        lists = self.native.ahead(left + 1, (left + 1) * self.plan.batch)[1:] if left else []
-        each = found['share'] / max(1, len(found['records']))
-        return [Pass({**found, 'micro_batch': found['micro_batch'] + i, 'records': records, 'share': each * len(records)})
-                for i, records in enumerate(lists, 1)]
 
     def _next_of_share(self):
         """The next pass of this step whose batch has not been handed out."""

@@ -85,7 +85,7 @@ class DataShardService:
             if self._make_job is None:
                 raise RuntimeError('records come once a PyTorchAllReduceController(service) has the model and the optimizer: '
                                    'set_broadcast_model, set_broadcast_optimizer')
-            from muster.elastic.job import Plan
+            from muster.elastic.passes import Plan
             self._job = self._make_job()
             self._job.plan_for(Plan(self._dataset_size, self._batch_size, self._num_epochs, self._shuffle,
                                     int(os.environ.get('MUSTER_SHUFFLE_SEED') or 0), self.dataset_name))

@@ -1,0 +1,34 @@
+"""What a job trains (Plan), and what a worker computes of it in one call of the user's step function (Pass)."""
+
+
+class Pass:
+    """One micro-batch that this worker is to compute; without records it computes for form's sake, with weight 0."""
+
+    def __init__(self, found):
+        self.version, self.epoch = found['version'], found['epoch']
+        self.micro_batch, self.records, self.share = found['micro_batch'], found['records'], found['share']
+        self.micro_batches, self.rank, self.size = found['micro_batches'], found['rank'], found['size']
+        self.is_part = len(self.records) < found['micro_batch_records']  # workers died of its micro-batch: it is computed in parts, or without a record
+        self.backwards = 0
+        self.given = False  # its gradient has been brought
+        self.committed = False
+        self.stepped = set()  # the optimizers whose step() has taken effect
+
+
+class Plan:
+    """What is trained: all workers of the job have the same."""
+
+    def __init__(self, records, batch, epochs, shuffle, seed, name):
+        if records < 1 or batch < 1 or epochs < 1:
+            raise ValueError(f'{records} records, {batch} of them in a micro-batch, {epochs} epochs: each must be 1 or more')
+        self.records, self.batch, self.epochs = records, batch, epochs
+        self.shuffle, self.seed, self.name = int(shuffle), seed, name
+
+
+def rest_of_share(native, plan, found):
+    """The passes of this worker that come after the first, `found`, in its step: they are handed out here, and brought together."""
+    left = found['passes_left']
+    lists = native.ahead(left + 1, (left + 1) * plan.batch)[1:] if left else []
+    each = found['share'] / max(1, len(found['records']))
+    return [Pass({**found, 'micro_batch': found['micro_batch'] + i, 'records': records, 'share': each * len(records)})
+            for i, records in enumerate(lists, 1)]
