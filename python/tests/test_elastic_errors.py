@@ -4,15 +4,15 @@ import re
 import pytest
 
 
-def failed(world, python, kind, loaders):
+def failed(world, python, kind, loaders, code=1):
     """(what the worker says that met it, what the other says, what the coordinator says)"""
     job = world(2, python)
     workers = [job.start_held('elastic_error.py', kind, loaders) for _ in range(2)]
     job.let(*workers)
     codes = [worker.end(None) for worker in workers]
     assert job.coordinators[0].end(65) == 65
-    assert sorted(codes) == [1, 65], [worker.text() for worker in workers]
-    culprit = workers[codes.index(1)]
+    assert sorted(codes) == [code, 65], [worker.text() for worker in workers]
+    culprit = workers[codes.index(code)]
     assert 'trained' not in culprit.text()
     return culprit.text(), workers[codes.index(65)].text(), job.coordinators[0].text()
 
@@ -42,6 +42,28 @@ def test_the_records_of_a_batch_that_cannot_be_put_together_are_named(world, pyt
     for text in (culprit, other, coordinator):
         named = re.search(r'(?:the batch of|were reading) records ([0-9, ]+)', text)
         assert named and '41' in named[1].split(', ') and 'stack expects each tensor to be equal size' in text, text
+
+
+@pytest.mark.parametrize('loaders', [0, 2])
+def test_a_data_set_that_ends_the_process_ends_the_job_and_is_named(world, python, loaders):
+    culprit, other, coordinator = failed(world, python, 'exits', loaders, code=5)
+    for text in (culprit, other, coordinator):
+        assert 'record 41 of 97 cannot be read' in text
+    assert 'record 41 of 97 cannot be read: SystemExit: 5' in coordinator.splitlines()[-1]
+    assert 'sys.exit(5)' in culprit and 'the code of the data set ends this process by SystemExit' in culprit
+    assert 'not trained' not in culprit
+
+
+@pytest.mark.parametrize('kind', ['quits', 'told'])
+def test_a_program_that_ends_itself_leaves_its_work_to_others(world, python, kind):
+    """In its loop, or by its handler of a signal, wherever that finds it: no record is the cause."""
+    job = world(1, python)
+    worker = job.start('elastic_error.py', kind, 0)
+    worker.end(5)
+    assert 'muster.elastic: this worker ends, and ' in worker.text()
+    assert 'the code of the data set' not in worker.text()
+    job.coordinators[0].end(65)
+    assert 'all workers have ended their loops by themselves' in job.coordinators[0].text()
 
 
 def test_a_job_of_which_all_workers_break_off_their_loops_has_failed(world, python):

@@ -3,6 +3,7 @@
 What stands there (saving the model, printing the accuracy) is meant for a trained model; this worker has half of one.
 Both are SystemExit: no `except Exception` takes them for an error of the training.
 """
+import signal
 import sys
 import traceback
 
@@ -66,8 +67,33 @@ def _why(error):
 def tell_error(native, error):
     """An error of the user's code ends the job: the next worker would meet it, too. What muster itself raised (a refusal, a coordinator
     that cannot be reached) is this worker's alone."""
-    if native is None or not isinstance(error, Exception) or isinstance(error, _muster.Error):
-        return
+    if native is not None and isinstance(error, Exception) and not isinstance(error, _muster.Error):
+        _fail(native, error)
+
+
+def _handlers():
+    """The code of the program's handlers of signals."""
+    for number in signal.valid_signals():
+        handler = signal.getsignal(number)
+        handler = getattr(handler, 'func', handler)  # of a functools.partial
+        yield getattr(getattr(handler, '__func__', handler), '__code__', None)
+
+
+def is_by_the_data(error):
+    """Whether it is the data set's own code that has called sys.exit(), and no signal came while it ran."""
+    codes = {frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)}
+    return not isinstance(error, (Left, Expelled, Failed)) and codes.isdisjoint(_handlers())
+
+
+def tell_exit(native, error):
+    """The data set's code has called sys.exit(), of which Python says nothing: that ends the job as an error there does."""
+    traceback.print_exception(type(error), error, error.__traceback__)
+    print('muster.elastic: the code of the data set ends this process by SystemExit, and so the job: the next worker would meet it, too',
+          file=sys.stderr, flush=True)
+    _fail(native, error)
+
+
+def _fail(native, error):
     try:
         native.fail(_why(error))
     except (_muster.Error, ValueError) as told:

@@ -18,7 +18,8 @@ import torch
 from muster import _muster
 from muster.elastic import keyed, refusals, wrapping
 from muster.elastic.buffers import Buffers
-from muster.elastic.ending import EXPELLED, FAILED, LEFT_BY_SIGTERM, Expelled, Failed, Left, came_late, left_early, tell_error, tell_of_errors
+from muster.elastic.ending import EXPELLED, FAILED, LEFT_BY_SIGTERM, Expelled, Failed, Left, came_late, left_early, tell_error, tell_exit, \
+    tell_of_errors
 from muster.elastic.gradient import BackwardWatch, Gradient
 from muster.elastic.loader import Loader
 from muster.elastic.passes import Pass, Plan, rest_of_share
@@ -67,6 +68,7 @@ class Job:
         self.share = []  # the passes that are this worker's; only with a step function more than the one in hand
         self.transaction_, self.took = None, False
         self.finished = self.terminated = False
+        self.exited = None  # the SystemExit of the data set's code that ends this process
         self.joined_at = None  # {'epoch', 'version'} of the first pass with others' state, until somebody has seen it
         self.before_publish = None  # called before others may read the state
         self.info = {}
@@ -153,7 +155,7 @@ class Job:
         def leave(number, frame):
             job = mine()
             if job is None or job.native is None or job.terminated:
-                raise SystemExit(LEFT_BY_SIGTERM)
+                raise Left(LEFT_BY_SIGTERM)
             job.terminated = True
             job.native.leave()
         signal.signal(signal.SIGTERM, leave)
@@ -184,6 +186,8 @@ class Job:
         """Leaves the job, if it is not done. The process does so at its end, too."""
         if self.native is None:
             return
+        if self.exited is not None and not self.finished:
+            tell_exit(self.native, self.exited)
         self.native.close()
         self.watch.stop()
         for hook in self.hooks:
@@ -381,7 +385,7 @@ def _close(reference):
     job = reference()
     if job is None:
         return
-    if job.native is not None and not job.finished:
+    if job.native is not None and not job.finished and job.exited is None:
         if job.terminated or hasattr(sys, 'last_value'):
             job.native.leave()  # it was ended, and did not end its loop: another may come
         else:

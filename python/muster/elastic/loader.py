@@ -14,7 +14,7 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset, default_collate
 
 from muster.elastic import children, keyed
-from muster.elastic.ending import add_note
+from muster.elastic.ending import add_note, is_by_the_data
 
 _PR_SET_PDEATHSIG = 1
 _REFUSED = ('sampler', 'batch_sampler', 'drop_last', 'shuffle', 'batch_size')
@@ -32,7 +32,7 @@ class Items:
             keyed.seed_all(keyed.key(*key, record))
         try:
             return self.read(record)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._name(error, record)
             raise
 
@@ -165,10 +165,18 @@ class Loader:
     def _make(self, wanted):
         epoch, records = wanted
         key = self.key(epoch)
-        items = [self.items[record, key] for record in records]
+        try:
+            items = [self.items[record, key] for record in records]
+            return self._put_together(items, records)
+        except SystemExit as error:
+            if is_by_the_data(error):
+                self.job.exited = error
+            raise
+
+    def _put_together(self, items, records):
         try:
             return self.collate(items)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             add_note(error, f"the batch of {_listed(records)} cannot be put together")
             raise
 

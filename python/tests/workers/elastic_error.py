@@ -1,5 +1,7 @@
-"""A worker of an elastic job whose code, or whose data set, has an error at record 41. Which one (breaks: it ends its loop), and the loader's workers:
-its arguments."""
+"""A worker of an elastic job whose code, or whose data set, has an error at record 41. Which one (breaks, quits: it ends its loop; exits: the data set
+ends the process; told: a signal does while the data set is read), and the loader's workers: its arguments."""
+import os
+import signal
 import sys
 
 import torch
@@ -22,6 +24,10 @@ class Numbers(Dataset):
     def __getitem__(self, index):
         if index == RECORD and KIND == 'item':
             return {}['no such file']
+        if index == RECORD and KIND == 'exits':
+            sys.exit(5)
+        if index == RECORD and KIND == 'told':
+            os.kill(os.getpid(), signal.SIGUSR1)
         if index == RECORD and KIND == 'shrinks':
             self.records = 40
             raise IndexError('list index out of range')
@@ -30,6 +36,7 @@ class Numbers(Dataset):
         return torch.tensor([float(index)])
 
 
+signal.signal(signal.SIGUSR1, lambda number, frame: sys.exit(5))
 model = nn.Linear(1, 1)
 optimizer = optim.SGD(model.parameters(), lr=1e-6)
 job = muster.elastic.Job(model, optimizer, micro_batches=2)
@@ -39,6 +46,8 @@ for epoch in job.epochs():
     for batch in loader:
         if KIND == 'breaks':
             break
+        if KIND == 'quits':
+            sys.exit(5)
         if RECORD in batch and KIND == 'step':
             raise ZeroDivisionError('the step function is wrong')
         optimizer.zero_grad()
