@@ -65,7 +65,7 @@ def test_a_killed_controller_does_not_begin_the_grace_anew(muster):
     # A second grace would begin with a second SIGTERM.
     script = 'trap "echo asked >>asked" TERM; touch up; while :; do sleep 0.02; done'
     deaf = job('deaf', shell(script))
-    deaf['spec']['pytorchReplicaSpecs']['Master']['template']['spec']['terminationGracePeriodSeconds'] = 2
+    deaf['spec']['pytorchReplicaSpecs']['Master']['template']['spec']['terminationGracePeriodSeconds'] = 5
     muster.run('create', '-f', muster.write('job.yaml', deaf))
     wait_for(lambda: (muster.work / 'up').exists(), 'it runs')
     muster.run('delete', '--no-wait', 'job', 'deaf')

@@ -141,10 +141,10 @@ def processes_with(word):
     return found
 
 
-def start_slow_to_end(cluster, name):
-    """A job whose two ranks end half a second after SIGTERM, with a word by which they are found."""
+def start_slow_to_end(cluster, name, at_term='sleep 0.5'):
+    """A job whose two ranks do that after SIGTERM and then end, with a word by which they are found."""
     word = f'{name}-{os.getpid()}'
-    cluster.create(job(name, shell(f': {word}; trap "sleep 0.5; exit 0" TERM; while :; do sleep 0.1; done'), workers=1))
+    cluster.create(job(name, shell(f': {word}; trap "{at_term}; exit 0" TERM; while :; do sleep 0.1; done'), workers=1))
     wait_for(lambda: len(processes_with(word)) >= 2 and cluster.phase(f'{name}-worker-0') == 'Running', 'the start')
     return word
 
@@ -167,12 +167,14 @@ def test_in_the_foreground_delete_returns_when_the_processes_are_gone(cluster):
     assert 'MODIFIED ["foregroundDeletion"]' in seen
 
 
-def test_a_job_that_goes_in_the_foreground_is_seen_terminating(cluster):
-    word = start_slow_to_end(cluster, 'ending')
+def test_a_job_that_goes_in_the_foreground_is_seen_terminating(cluster, tmp_path):
+    seen = tmp_path / 'seen'
+    word = start_slow_to_end(cluster, 'ending', f'until [ -e {seen} ]; do sleep 0.1; done')
     cluster.kubectl('delete', 'pytorchjob', 'ending', '--cascade=foreground', '--wait=false')
     metadata = cluster.get('pytorchjob', 'ending')['metadata']
     assert metadata['deletionTimestamp'] and metadata['finalizers'] == ['foregroundDeletion']
     assert {line.split()[2] for line in cluster.kubectl('get', 'pods', '-l', 'job-name=ending', '--no-headers').splitlines()} == {'Terminating'}
+    seen.touch()
     cluster.kubectl('wait', '--for=delete', 'pytorchjob/ending', f'--timeout={LIMIT_S}s')
     assert not processes_with(word)
 
