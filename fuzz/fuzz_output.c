@@ -167,8 +167,8 @@ static void find_checkpoints(const char *text, size_t size)
 static void find_hints(const char *text)
 {
     char hint[NAME_BYTES];
-    (void)hint_of_line(text, true);
-    (void)hint_of_line(text, false);
+    (void)hint_of_line(text, (struct hint_job){.private = true, .elastic = true});
+    (void)hint_of_line(text, (struct hint_job){0});
     hint_of_waiting(text, "default", hint, sizeof hint);
     invariant(memchr(hint, '\0', sizeof hint), "a hint is text", "");
 }
