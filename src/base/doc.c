@@ -275,3 +275,13 @@ const char **doc_keys(const json_t *object, size_t *ret_count)
     *ret_count = count;
     return keys;
 }
+
+const char *doc_type_name(const json_t *value)
+{
+    static const char *const names[] = {
+        [JSON_OBJECT] = "a mapping", [JSON_ARRAY] = "a list",  [JSON_STRING] = "text",
+        [JSON_INTEGER] = "a number", [JSON_REAL] = "a number", [JSON_TRUE] = "true",
+        [JSON_FALSE] = "false",      [JSON_NULL] = "no value",
+    };
+    return names[json_typeof(value)];
+}

@@ -58,3 +58,6 @@ int doc_parse_last(const char *text, size_t length, json_t **ret, struct muster_
 char *doc_print(const json_t *doc);
 /* The same over several lines, for people. */
 char *doc_print_pretty(const json_t *doc);
+
+/* "a mapping", "a list", "text", "a number", …: for messages. */
+const char *doc_type_name(const json_t *value);

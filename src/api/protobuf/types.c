@@ -3,6 +3,7 @@
 
 #include "api/protobuf/kinds.h"
 #include "base/base64.h"
+#include "base/doc.h"
 #include "base/quantity.h"
 #include "base/time/timestamp.h"
 #include "base/yaml/yaml.h"
@@ -172,16 +173,6 @@ static bool walk_fields(struct walk *w, const json_t *object, const struct proto
     return true;
 }
 
-static const char *type_name(const json_t *value)
-{
-    static const char *const names[] = {
-        [JSON_OBJECT] = "a mapping", [JSON_ARRAY] = "a list",  [JSON_STRING] = "text",
-        [JSON_INTEGER] = "a number", [JSON_REAL] = "a number", [JSON_TRUE] = "true",
-        [JSON_FALSE] = "false",      [JSON_NULL] = "no value",
-    };
-    return names[json_typeof(value)];
-}
-
 bool types_fit(const json_t *object, const char *api_version, const char *kind,
                struct buf *ret_fault)
 {
@@ -192,7 +183,7 @@ bool types_fit(const json_t *object, const char *api_version, const char *kind,
     if (!fits) {
         buf_format(ret_fault, "%s: must be %s", buf_str(&w.path), w.must);
         if (!json_is_string(w.value)) {
-            buf_format(ret_fault, ", not %s", type_name(w.value));
+            buf_format(ret_fault, ", not %s", doc_type_name(w.value));
         } else if (strcmp(w.must, "base64") != 0) { /* a Secret's values are not repeated */
             buf_format(ret_fault, ", not \"%.60s\"", json_string_value(w.value));
         }

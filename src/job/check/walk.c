@@ -4,6 +4,7 @@
 #include "job/paste.h"
 #include "job/text.h"
 
+#include "base/doc.h"
 #include "base/quantity.h"
 #include <math.h>
 #include <stdio.h>
@@ -12,16 +13,6 @@
 enum { HINT_BYTES_MAX = 512 };
 
 static void walk_field(struct check *c, const json_t *value, const struct schema_field *field);
-
-static const char *type_name(const json_t *value)
-{
-    static const char *const names[] = {
-        [JSON_OBJECT] = "a mapping", [JSON_ARRAY] = "a list",  [JSON_STRING] = "text",
-        [JSON_INTEGER] = "a number", [JSON_REAL] = "a number", [JSON_TRUE] = "true",
-        [JSON_FALSE] = "false",      [JSON_NULL] = "no value",
-    };
-    return names[json_typeof(value)];
-}
 
 /* --- unknown fields --- */
 
@@ -87,7 +78,7 @@ static void wrong_type(struct check *c, const json_t *value, const char *must, c
         check_say(c, JOB_ERROR, NULL, template ? template : hint, "must be %s, not \"%.60s\"", must,
                   json_string_value(value));
     } else {
-        check_say(c, JOB_ERROR, NULL, hint, "must be %s, not %s", must, type_name(value));
+        check_say(c, JOB_ERROR, NULL, hint, "must be %s, not %s", must, doc_type_name(value));
     }
     check_reason(c, "FieldValueTypeInvalid");
 }
