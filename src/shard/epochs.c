@@ -153,6 +153,13 @@ static void close_done(struct shard_state *state, uint32_t dataset)
     }
 }
 
+/* An epoch of which all is set aside is done when it opens, and so may be the next one: each of
+ * them needs room among the effects. */
+static bool has_room_to_open(struct shard_state *state)
+{
+    return state->aside_count == 0 || shard_has_room(state);
+}
+
 void shard_epochs_advance(struct shard_state *state, uint32_t dataset)
 {
     struct shard_data *data = &state->data[dataset];
@@ -160,9 +167,9 @@ void shard_epochs_advance(struct shard_state *state, uint32_t dataset)
     while (again) {
         close_done(state, dataset);
         bool granted = data->to_do.ranges == 0 && !shard_suspect_free(state, dataset);
-        again = may_open(data, granted) && open_next(state, dataset);
+        again = may_open(data, granted) && has_room_to_open(state) && open_next(state, dataset);
         const struct shard_epoch *last = again ? &data->open[data->open_count - 1] : NULL;
-        again = last && last->done == last->size && shard_has_room(state); /* all is set aside */
+        again = last && last->done == last->size;
     }
 }
 

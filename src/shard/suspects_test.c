@@ -182,6 +182,32 @@ static void what_is_set_aside_is_in_no_later_epoch(void **state)
     }
 }
 
+/* Every epoch of it is done when it begins: more of them than a step has room to say. */
+static void a_data_set_of_which_all_is_set_aside_ends(void **state)
+{
+    (void)state;
+    struct shard_dataset spec = {
+        .size = 1, .epochs = 3 * SHARD_EFFECTS_MAX, .batch = 1, .set_aside = true};
+    struct scene scene;
+    uint32_t done = 0;
+    scene.state = shard_new(0);
+    feed(&scene, (struct shard_event){.kind = SHARD_DATASET, .dataset_spec = &spec});
+    of_part(&scene, SHARD_LEAVE_OUT, SHARD_ANY_OWNER, (struct shard_range){0, 0, 0, 1});
+    for (bool more = true; more; feed(&scene, (struct shard_event){.kind = SHARD_GO_ON})) {
+        for (size_t i = 0; i < scene.effects.count; i++) {
+            done += scene.effects.list[i].kind == SHARD_EPOCH_DONE;
+        }
+        more = scene.effects.more;
+        assert_true(done > 0);
+    }
+    assert_int_equal(done, spec.epochs);
+    feed(&scene, (struct shard_event){.kind = SHARD_SERVE});
+    joins(&scene, 1);
+    wants(&scene, 1, 1);
+    assert_effects(&scene, "end 1");
+    scene_end(&scene);
+}
+
 /* A worker that is pre-empted while it has suspects costs no try. */
 static void leaving_is_no_crash(void **state)
 {
@@ -257,6 +283,7 @@ int main(void)
         cmocka_unit_test(suspects_wait_for_a_worker_that_holds_nothing),
         cmocka_unit_test(suspects_are_to_do),
         cmocka_unit_test(what_is_set_aside_is_in_no_later_epoch),
+        cmocka_unit_test(a_data_set_of_which_all_is_set_aside_ends),
         cmocka_unit_test(leaving_is_no_crash),
         cmocka_unit_test(of_several_ranges_none_is_named),
         cmocka_unit_test(scattered_records_are_tried_one_by_one),
