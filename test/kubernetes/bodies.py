@@ -121,7 +121,7 @@ def wait_made(sent, job):
 
 
 # What a laptop's ranks make of a job is its own: how pods go on after they were made is not compared.
-MADE = re.compile(r'pods |services |event Successful|status Created=True$')
+MADE = re.compile(r'pods |services |event SuccessfulCreate|status Created=True$')
 
 
 def differences(here, there, kinds=MADE):
