@@ -58,7 +58,7 @@ static const char *check_counts(const struct shard_state *state, const uint64_t 
         if (data->waiting.count > state->owner_count) {
             return "more workers wait than there are";
         }
-        if (state->serving && data->waiting.count > 0 && shard_data_ended(data)) {
+        if (state->serving && !state->owes && data->waiting.count > 0 && shard_data_ended(data)) {
             return "a worker waits for what has ended";
         }
     }

@@ -196,6 +196,7 @@ int shard_step(struct shard_state *state, const struct shard_event *event,
             shard_serve_waiting(state, i);
         }
         advance_all(state);
+        state->owes = ret->more;
     }
     state->effects = NULL;
     return r;
