@@ -49,6 +49,16 @@ bool text_ends_with(const char *text, const char *ending)
     return length > end && strcmp(text + length - end, ending) == 0;
 }
 
+bool text_has_name(const char *text, const char *name)
+{
+    size_t length = strlen(name);
+    const char *at = strstr(text, name);
+    while (at && (isalnum((unsigned char)at[length]) || at[length] == '-')) {
+        at = strstr(at + 1, name);
+    }
+    return at != NULL;
+}
+
 int text_compare_numbers(const char *a, const char *b)
 {
     size_t a_length = strlen(a);

@@ -19,6 +19,9 @@ bool text_is_any_of(const char *text, const char *const *words, size_t count);
 /* It ends so, and is longer than that. */
 bool text_ends_with(const char *text, const char *ending);
 
+/* The name of an object stands in it, and not as the beginning of a longer one. */
+bool text_has_name(const char *text, const char *name);
+
 /* Like strcmp, of decimal numbers of any length without leading zeros; "" is before all. */
 int text_compare_numbers(const char *a, const char *b);
 

@@ -62,12 +62,25 @@ static void nearest_word_is_meant(void **state)
     assert_null(text_nearest("a-word-that-is-much-too-long-to-be-any-of-them", words, 4));
 }
 
+static void knows_a_name_from_the_beginning_of_another(void **state)
+{
+    (void)state;
+    assert_true(text_has_name("rank 1 (a-worker-1) exited", "a-worker-1"));
+    assert_false(text_has_name("rank 10 (a-worker-10) exited", "a-worker-1"));
+    assert_true(text_has_name("a-worker-10, a-worker-1.", "a-worker-1"));
+    assert_false(text_has_name("a-worker-1-x", "a-worker-1"));
+    assert_false(text_has_name("", "a"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cuts_between_characters), cmocka_unit_test(copies_what_fits),
-        cmocka_unit_test(compares_numbers),        cmocka_unit_test(knows_what_is_utf8),
+        cmocka_unit_test(cuts_between_characters),
+        cmocka_unit_test(copies_what_fits),
+        cmocka_unit_test(compares_numbers),
+        cmocka_unit_test(knows_what_is_utf8),
         cmocka_unit_test(nearest_word_is_meant),
+        cmocka_unit_test(knows_a_name_from_the_beginning_of_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import LIMIT_S, SOURCE, job
+from conftest import LIMIT_S, SOURCE, job, wait_for
 
 DATA = SOURCE / 'test/data'
 CASES = json.loads((DATA / 'verdicts.json').read_text())
@@ -156,3 +156,14 @@ def test_a_rank_that_crashes_leaves_no_semaphore_behind(muster, end, why):
     name = re.search(r'left: /(\S+)', done.stdout)[1]
     assert done.returncode != 0 and 'went wrong' in done.stderr.splitlines()[-1] and why in done.stderr
     assert not os.path.exists(f'/dev/shm/sem.{name}')
+
+
+def test_a_rank_with_the_words_of_a_resource_tracker_is_killed(muster):
+    """It is spared as a process of a rank, and not as the rank itself."""
+    script = "trap '' TERM; touch up; while :; do sleep 0.1; done; : from multiprocessing.resource_tracker import main"
+    deaf = job('deaf', ['sh', '-c', script])
+    deaf['spec']['pytorchReplicaSpecs']['Master']['template']['spec']['terminationGracePeriodSeconds'] = 1
+    muster.run('create', '-f', muster.write('job.yaml', deaf))
+    wait_for(lambda: (muster.work / 'up').exists(), 'it runs')
+    muster.run('delete', 'job', 'deaf')
+    wait_for(lambda: not muster.get('pods'), 'it has been killed')

@@ -2,6 +2,7 @@
 #include "cli/result/result.h"
 
 #include "base/buf.h"
+#include "base/text.h"
 #include "base/time/age.h"
 #include "base/time/clock.h"
 #include "cli/follow/bad_ranks.h"
@@ -145,7 +146,7 @@ static void add_why_failed(const struct followed_job *j, const struct verdict *v
                            const json_t *pods, struct buf *why)
 {
     verdict_why(v, j->object, pods, why);
-    if (!v->stopped && !v->deadline && v->pod && strstr(buf_str(why), v->pod)) {
+    if (!v->stopped && !v->deadline && v->pod && text_has_name(buf_str(why), v->pod)) {
         add_last_line(j, v, pods, why);
     }
     const json_t *last = v->pod ? json_object_get(j->pods, v->pod) : NULL;

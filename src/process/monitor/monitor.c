@@ -122,7 +122,7 @@ static int start_main(struct monitor *m, struct muster_err *err)
 static void kill_all(const struct monitor *m)
 {
     if (m->own_proc) {
-        (void)descendants_kill(getpid(), SIGKILL);
+        remnants_kill(getpid(), m->main_pid);
     } else if (m->main_pid > 0 && !m->main_ended) {
         (void)kill(-m->main_pid, SIGKILL);
     }
@@ -138,10 +138,6 @@ static void send_to_main(const struct monitor *m, int number)
 
 static void pass_signal(const struct monitor *m, int number)
 {
-    if (number == SIGKILL && m->own_proc && !m->main_ended) {
-        remnants_kill(getpid()); /* what is left goes when the main process has ended */
-        return;
-    }
     if (number == SIGKILL) {
         kill_all(m);
         return;
@@ -235,8 +231,8 @@ static void end_the_rest(struct monitor *m)
 {
     int64_t patient_until_ms = clock_ms() + REMNANTS_TRACKER_MS;
     while (reap(m)) {
-        if (m->own_proc && clock_ms() < patient_until_ms) {
-            remnants_kill(getpid());
+        if (m->own_proc && clock_ms() >= patient_until_ms) {
+            (void)descendants_kill(getpid(), SIGKILL);
         } else {
             kill_all(m);
         }

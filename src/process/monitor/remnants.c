@@ -19,12 +19,12 @@ static bool is_tracker(pid_t pid)
     return memmem(command, used, words, sizeof words - 1) != NULL;
 }
 
-void remnants_kill(pid_t root)
+void remnants_kill(pid_t root, pid_t main_pid)
 {
     struct descendant *list;
     size_t count = descendants_list(root, &list);
     for (size_t i = 0; i < count; i++) {
-        if (!is_tracker(list[i].pid)) {
+        if (list[i].pid == main_pid || !is_tracker(list[i].pid)) {
             (void)descendants_signal(&list[i], SIGKILL);
         }
     }

@@ -1,4 +1,4 @@
-/* What is left of a container when its main process has ended, and how it goes.
+/* What is killed of a container at once, and what lives on until the rest has ended.
  *
  * Layer: services (reads /proc). Thread: the monitor's.
  */
@@ -10,5 +10,6 @@
  * itself when the last of them has; so long does it live on at most. */
 enum { REMNANTS_TRACKER_MS = 1000 };
 
-/* Kills every descendant of root but resource trackers. */
-void remnants_kill(pid_t root);
+/* Kills every descendant of root but resource trackers; `main_pid` in any case, whatever its words
+ * are. */
+void remnants_kill(pid_t root, pid_t main_pid);
