@@ -313,6 +313,7 @@ static void keep_running(struct actor *a)
     int64_t soonest = a->step->now_unix_ms + 1;
     wake(a, deadline > soonest ? deadline : soonest);
     wake(a, control_untrained_at(a->step));
+    wake(a, control_coordinator_end_awaited_until(a->step));
 }
 
 static void suspend(struct actor *a)

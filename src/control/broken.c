@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { UNTRAINED_MS = 60000 };
+enum { UNTRAINED_MS = 60000, COORDINATOR_END_MS = 10000 };
 
 bool control_is_permanent(const struct job *job, const struct control_member *pod)
 {
@@ -65,12 +65,38 @@ int64_t control_untrained_at(const struct control_step *s)
     return last == TIMESTAMP_NONE ? INT64_MAX : last + UNTRAINED_MS;
 }
 
+/* Until when the coordinator's own end is waited for, of which this Worker's exit code tells: it
+ * was told that the job has failed. INT64_MIN: the code tells of no such thing. */
+static int64_t told_until(const struct control_step *s, const struct control_member *pod)
+{
+    if (!s->o->job->coordinated || pod->role != JOB_WORKER || s->o->count[JOB_MASTER].active == 0 ||
+        control_exit_code(pod->object) != muster_code_exit(MUSTER_EFAILED)) {
+        return INT64_MIN;
+    }
+    int64_t end = ended_at(pod->object);
+    return end == TIMESTAMP_NONE ? INT64_MIN : end + COORDINATOR_END_MS;
+}
+
+int64_t control_coordinator_end_awaited_until(const struct control_step *s)
+{
+    int64_t first = INT64_MAX;
+    for (size_t i = 0; i < s->o->pod_count; i++) {
+        const struct control_member *pod = &s->o->pods[i];
+        int64_t until = pod->phase == CONTROL_FAILED_PHASE ? told_until(s, pod) : INT64_MIN;
+        first = until > s->now_unix_ms && until < first ? until : first;
+    }
+    return first;
+}
+
 /* A coordinator goes on without a Worker that is not made again, as long as there is another. */
 static bool is_borne(const struct control_step *s, const struct control_member *pod)
 {
     const struct job *job = s->o->job;
     const struct control_count *workers = &s->o->count[JOB_WORKER];
     if (pod->role == JOB_WORKER && control_is_trained(s->o) && !control_is_permanent(job, pod)) {
+        return true;
+    }
+    if (told_until(s, pod) > s->now_unix_ms) {
         return true;
     }
     return job->coordinated && pod->role == JOB_WORKER &&

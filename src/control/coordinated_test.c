@@ -425,6 +425,40 @@ static void a_coordinator_that_failed_is_not_made_again(void **state)
     }
 }
 
+/* The ends of both come in any order: the coordinator's says why. */
+static void a_worker_that_was_told_of_the_jobs_failure_waits_for_the_coordinators_end(void **state)
+{
+    (void)state;
+    static const struct {
+        int code;
+        bool is_awaited;
+    } table[] = {{65, true}, {64, false}, {1, false}};
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        for (int ends = 0; ends < 2; ends++) {
+            struct scene s;
+            open_running(&s, 2, "ExitCode", "{}");
+            end_worker(&s, 0, table[i].code);
+            s.now_s = 2;
+            step(&s);
+            assert_int_equal(holds(&s, "Failed"), !table[i].is_awaited);
+            assert_int_equal(count(&s, "create pod"), 0);
+            s.now_s = ends ? 3 : 11;
+            if (ends) {
+                json_t *master = json_array_get(s.pods, 0);
+                doc_set_text(master, "status.phase", "Failed");
+                set_ended(master, 65, "Error", "2026-01-01T00:00:02Z");
+            }
+            step(&s);
+            assert_true(holds(&s, "Failed"));
+            assert_int_equal(
+                strstr(doc_text(job_condition(s.job, "Failed"), "message", ""),
+                       ends ? "its coordinator failed" : "\"Worker\" replica(s) failed") != NULL,
+                table[i].is_awaited || !ends);
+            close_scene(&s);
+        }
+    }
+}
+
 static void scaling_makes_and_removes_workers_alone(void **state)
 {
     (void)state;
@@ -461,6 +495,7 @@ int main(void)
         cmocka_unit_test(a_killed_coordinator_comes_back_and_one_that_failed_does_not),
         cmocka_unit_test(only_a_killed_coordinator_is_started_again_in_its_pod),
         cmocka_unit_test(a_coordinator_that_failed_is_not_made_again),
+        cmocka_unit_test(a_worker_that_was_told_of_the_jobs_failure_waits_for_the_coordinators_end),
         cmocka_unit_test(scaling_makes_and_removes_workers_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
