@@ -23,14 +23,14 @@ TICKS = os.sysconf('SC_CLK_TCK')
 
 
 def transfer_ms(size):
-    """Of so many bytes, to memory that has been written before, through a TCP connection of this host."""
+    """Of so many bytes, each of them once, to memory that has been written before, through a TCP connection of this host."""
     listener = socket.create_server(('127.0.0.1', 0))
-    source, target = memoryview(bytes(CHUNK)), memoryview(bytearray(b'\1' * size))
+    source, target = memoryview(bytearray(b'\2' * size)), memoryview(bytearray(b'\1' * size))
 
     def send():
         with socket.create_connection(listener.getsockname()) as s:
             for first in range(0, size, CHUNK):
-                s.sendall(source[:min(CHUNK, size - first)])
+                s.sendall(source[first:first + CHUNK])
 
     sender = threading.Thread(target=send)
     began, at = time.monotonic(), 0

@@ -46,6 +46,14 @@ static uint64_t find_pid_space(void)
     return stat("/proc/self/ns/pid", &pid) == 0 ? (uint64_t)pid.st_ino : 0;
 }
 
+bool endpoint_sees_process(const struct member *member)
+{
+    unsigned char host[sizeof member->host];
+    uint64_t space = find_pid_space();
+    return space != 0 && member->pid_space == space && find_host(host, NULL) == 0 &&
+           memcmp(host, member->host, sizeof host) == 0;
+}
+
 /* An abstract name, which leaves no file behind. */
 static socklen_t unix_address(const unsigned char *incarnation, struct sockaddr_un *ret)
 {

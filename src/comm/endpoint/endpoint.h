@@ -44,6 +44,8 @@ int endpoint_open(const char *host, const char *towards, const char *transport,
 bool endpoint_member_ok(const struct muster_member *member);
 /* A copy: the bytes may not be aligned. */
 struct member endpoint_member(const struct muster_member *member);
+/* Is that member a process of this host whose process id is the one that this process sees? */
+bool endpoint_sees_process(const struct member *member);
 
 /* Begins to connect to a member: a descriptor, which can be written to as soon as it is known
  * whether it is connected; or -1 and errno. EAGAIN: its backlog is full. */

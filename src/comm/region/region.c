@@ -35,7 +35,8 @@ struct reader {
     size_t ask_bytes;
     bool answering;
     struct region_answer answer;
-    size_t sent;      /* of it, and of what it announces */
+    struct region_place place;
+    size_t sent;      /* of the answer, and of what it announces */
     const char *from; /* which is there; or, where it lies in several pieces, … */
     char *copy;       /* … a copy; REGION_PIECE_BYTES, or NULL */
     uint64_t laid;    /* the region's, when it was asked */
@@ -58,34 +59,6 @@ struct muster_region {
     uint64_t generation;
     uint64_t version;
 };
-
-/* Every step of it can be undone, so that a bit that differs changes the result. */
-static uint64_t mix(uint64_t lane, const char *from)
-{
-    uint64_t word;
-    memcpy(&word, from, sizeof word);
-    lane = (lane ^ word) * 0x9e3779b97f4a7c15u;
-    return lane ^ lane >> 32;
-}
-
-/* In lanes that do not wait for each other. Four variables, not an array: GCC makes vectors of
- * that, whose multiplication is half as fast. */
-uint64_t region_checksum(const char *data, size_t bytes)
-{
-    enum { WORD = sizeof(uint64_t) };
-    uint64_t a = 1, b = 2, c = 3, d = 4;
-    size_t at = 0;
-    for (; at + 4 * WORD <= bytes; at += 4 * WORD) {
-        a = mix(a, data + at);
-        b = mix(b, data + at + WORD);
-        c = mix(c, data + at + 2 * WORD);
-        d = mix(d, data + at + 3 * WORD);
-    }
-    for (; at < bytes; at++) {
-        a = (a ^ (unsigned char)data[at]) * 0x100000001b3u;
-    }
-    return a ^ b * 3 ^ c * 5 ^ d * 7 ^ bytes;
-}
 
 static struct region_answer stamp(struct muster_region *region)
 {
@@ -131,6 +104,8 @@ static bool prepare(struct muster_region *region, struct reader *reader)
     }
     if (good) {
         answer->checksum = region_checksum(reader->from, (size_t)answer->bytes);
+        answer->in_place = ask->in_place && answer->bytes > 0;
+        reader->place = (struct region_place){region->owner, (uintptr_t)reader->from};
         reader->answering = true;
         reader->sent = 0;
     }
@@ -146,12 +121,19 @@ static bool would_block(void)
 /* As much as goes now: the others have their turn. False: the reader is to be hung up on. */
 static bool send_answer(struct reader *reader)
 {
-    size_t head = sizeof reader->answer, all = head + (size_t)reader->answer.bytes;
+    bool in_place = reader->answer.in_place;
+    const char *body = in_place ? (const char *)&reader->place : reader->from;
+    size_t head = sizeof reader->answer;
+    size_t all = head + (in_place ? sizeof reader->place : (size_t)reader->answer.bytes);
     while (reader->sent < all) {
         bool is_head = reader->sent < head;
-        const char *from = is_head ? (const char *)&reader->answer + reader->sent
-                                   : reader->from + (reader->sent - head);
-        ssize_t n = send(reader->fd, from, (is_head ? head : all) - reader->sent, MSG_NOSIGNAL);
+        const char *from =
+            is_head ? (const char *)&reader->answer + reader->sent : body + (reader->sent - head);
+        /* What is announced goes with the head: by itself, if it is short, TCP would keep it back
+         * until the head is acknowledged. */
+        int more = is_head && all > head ? MSG_MORE : 0;
+        ssize_t n =
+            send(reader->fd, from, (is_head ? head : all) - reader->sent, MSG_NOSIGNAL | more);
         if (n < 0) {
             return would_block();
         }

@@ -23,15 +23,15 @@ enum {
 
 struct region_ask {
     uint32_t magic;
-    uint32_t zero;
+    uint32_t in_place; /* 1: the answer may say where the bytes are, instead of bringing them */
     uint64_t offset;
     uint64_t bytes; /* 0: only the stamp */
 };
 
 struct region_answer {
     uint32_t magic;
-    uint32_t zero;
-    uint64_t shown; /* how often by now; 0: it is hidden */
+    uint32_t in_place; /* 1: a region_place follows, not the bytes */
+    uint64_t shown;    /* how often by now; 0: it is hidden */
     uint64_t generation;
     uint64_t version;
     uint64_t bytes; /* that follow */
@@ -39,8 +39,25 @@ struct region_answer {
     uint64_t all_bytes; /* that the region has */
 };
 
+/* For a reader that sees the owner's process id: it copies them itself (process_vm_readv(2)). */
+struct region_place {
+    int64_t pid;
+    uint64_t address;
+};
+
 /* Not against malice: against memory that changed under way, and lost bytes. */
 uint64_t region_checksum(const char *data, size_t bytes);
+
+/* The same in parts: each of a multiple of REGION_SUM_BLOCK_BYTES but for the last one. */
+enum { REGION_SUM_BLOCK_BYTES = 32 };
+struct region_sum {
+    uint64_t lanes[4];
+    uint64_t bytes;
+};
+
+struct region_sum region_sum_start(void);
+void region_sum_add(struct region_sum *sum, const char *data, size_t bytes);
+uint64_t region_sum_end(const struct region_sum *sum);
 
 /* The memory is these pieces from now on; nothing of what was before is touched any more. To be
  * called while the region is hidden. The array is copied. MUSTER_ENOMEM. */

@@ -1,6 +1,10 @@
 /* The reader's side of a region: pieces from all owners by turns, one under way at each; then every
  * owner's stamp once more.
  *
+ * Of an owner whose process id it sees it asks where a piece is, and copies it out of the owner's
+ * memory (process_vm_readv(2)): one copy, where a connection needs two. Where that fails, or does
+ * not give what the owner's checksum says, the connection brings this piece and all later ones.
+ *
  * Layer: comm. Memory: the caller's. Thread: the caller's.
  */
 #include "comm/region/region.h"
@@ -14,15 +18,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
-enum { SLICE_MS = 50 };
+enum { SLICE_MS = 50, COPY_BYTES = 64 * 1024 };
 
 struct source {
     int fd;
     size_t offset; /* of the piece under way */
     size_t bytes;
     bool asked;
+    bool in_place;  /* where its pieces are is asked for */
     uint64_t shown; /* the owner's count when it first answered; 0: it has not */
 };
 
@@ -79,7 +85,8 @@ static int ask(const struct reading *r, int index, size_t offset, size_t bytes,
                struct muster_err *err)
 {
     struct source *s = &r->sources[index];
-    struct region_ask ask = {.magic = REGION_MAGIC, .offset = offset, .bytes = bytes};
+    struct region_ask ask = {
+        .magic = REGION_MAGIC, .in_place = s->in_place, .offset = offset, .bytes = bytes};
     if (send(s->fd, &ask, sizeof ask, MSG_NOSIGNAL) != (ssize_t)sizeof ask) {
         return lost(index, err);
     }
@@ -111,7 +118,7 @@ static int check(const struct reading *r, int index, const struct region_answer 
                            "owner %d has a state of %llu bytes, where %zu are to be read", index,
                            (unsigned long long)answer->all_bytes, r->to.bytes);
     }
-    return answer->bytes == s->bytes
+    return answer->bytes == s->bytes && answer->in_place <= (s->in_place && s->bytes > 0)
                ? 0
                : muster_fail(err, MUSTER_EPROTO,
                              "owner %d sent an answer that does not fit the request", index);
@@ -128,7 +135,52 @@ static char *find_place(struct reading *r, const struct source *s)
     return place;
 }
 
-static int take(struct reading *reading, int index, struct muster_err *err)
+/* False: it cannot be read, or that process has no such memory any more. In parts, so that the
+ * checksum finds in the cache what was just copied. */
+static bool copy_from(const struct region_place *place, char *to, size_t bytes, uint64_t *ret_sum)
+{
+    struct region_sum sum = region_sum_start();
+    for (size_t done = 0; done < bytes;) {
+        size_t part = bytes - done < COPY_BYTES ? bytes - done : COPY_BYTES;
+        struct iovec here = {to + done, part};
+        struct iovec there = {(void *)(uintptr_t)(place->address + done), part};
+        if (process_vm_readv((pid_t)place->pid, &here, 1, &there, 1, 0) != (ssize_t)part) {
+            return false;
+        }
+        region_sum_add(&sum, to + done, part);
+        done += part;
+    }
+    *ret_sum = region_sum_end(&sum);
+    return true;
+}
+
+/* MUSTER_EAGAIN: the place was of no use. */
+static int take_from_place(struct reading *reading, int index, char *to, uint64_t checksum,
+                           struct muster_err *err)
+{
+    size_t bytes = reading->sources[index].bytes;
+    struct region_place place;
+    int r = receive(reading, index, &place, sizeof place, err);
+    if (r < 0) {
+        return r;
+    }
+    uint64_t sum;
+    return copy_from(&place, to, bytes, &sum) && sum == checksum ? 0 : MUSTER_EAGAIN;
+}
+
+static int take_from_connection(struct reading *reading, int index, char *to, uint64_t checksum,
+                                struct muster_err *err)
+{
+    size_t bytes = reading->sources[index].bytes;
+    int r = receive(reading, index, to, bytes, err);
+    return r < 0 || region_checksum(to, bytes) == checksum
+               ? r
+               : muster_fail(err, MUSTER_ECONFLICT, "owner %d changed its state while it was read",
+                             index);
+}
+
+/* One answer, and what it announces. MUSTER_EAGAIN: it is to be asked for again. */
+static int take_answer(struct reading *reading, int index, struct muster_err *err)
 {
     struct source *s = &reading->sources[index];
     struct region_answer answer;
@@ -138,17 +190,26 @@ static int take(struct reading *reading, int index, struct muster_err *err)
     if (r < 0 || s->bytes == 0) {
         return r;
     }
-    char *place = find_place(reading, s);
-    if (!place) {
+    char *to = find_place(reading, s);
+    if (!to) {
         return muster_fail(err, MUSTER_ENOMEM, "no memory to read a region");
     }
-    r = receive(reading, index, place, s->bytes, err);
-    if (r == 0 && region_checksum(place, s->bytes) != answer.checksum) {
-        return muster_fail(err, MUSTER_ECONFLICT, "owner %d changed its state while it was read",
-                           index);
-    }
-    if (r == 0 && place == reading->copy) {
+    r = answer.in_place ? take_from_place(reading, index, to, answer.checksum, err)
+                        : take_from_connection(reading, index, to, answer.checksum, err);
+    if (r == 0 && to == reading->copy) {
         region_layout_scatter(&reading->to, s->offset, s->bytes, reading->copy);
+    }
+    return r;
+}
+
+static int take(struct reading *reading, int index, struct muster_err *err)
+{
+    struct source *s = &reading->sources[index];
+    int r = take_answer(reading, index, err);
+    if (r == MUSTER_EAGAIN) {
+        s->in_place = false;
+        r = ask(reading, index, s->offset, s->bytes, err);
+        r = r < 0 ? r : take_answer(reading, index, err);
     }
     return r;
 }
@@ -199,6 +260,7 @@ static int connect_all(const struct reading *r, const struct muster_member *owne
             return fd == MUSTER_EOS ? fd : lost(i, err);
         }
         r->sources[i].fd = fd;
+        r->sources[i].in_place = endpoint_sees_process(&owner);
     }
     return 0;
 }

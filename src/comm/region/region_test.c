@@ -6,6 +6,7 @@
 
 #include <muster/comm.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -14,6 +15,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -106,6 +108,85 @@ static void a_process_outside_reads(void **state)
     int status = -1;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
+}
+
+/* ---- pieces that the reader copies out of the owners' memory ---- */
+
+static int reads, failing_read, failing_code; /* the failing_read-th from now on */
+static bool reads_wrong;                      /* … gives other bytes than are there */
+
+ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *to, unsigned long to_count,
+                                const struct iovec *from, unsigned long from_count,
+                                unsigned long flags);
+ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *to, unsigned long to_count,
+                                const struct iovec *from, unsigned long from_count,
+                                unsigned long flags);
+
+ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *to, unsigned long to_count,
+                                const struct iovec *from, unsigned long from_count,
+                                unsigned long flags)
+{
+    bool fails = ++reads == failing_read;
+    if (fails && failing_code) {
+        errno = failing_code;
+        return failing_code == EAGAIN ? (ssize_t)to->iov_len / 2 : -1;
+    }
+    ssize_t n = __real_process_vm_readv(pid, to, to_count, from, from_count, flags);
+    if (fails && reads_wrong) {
+        *(char *)to->iov_base ^= 1;
+    }
+    return n;
+}
+
+/* Of the owner whose piece it was all later ones come by the connection, and all bytes are right.
+ */
+static void a_place_that_is_of_no_use_costs_no_byte(void **state)
+{
+    static const struct {
+        int read, code;
+        bool wrong;
+    } table[] = {
+        {1, EPERM, false},  {1, ENOSYS, false}, {2, ESRCH, false},
+        {3, EFAULT, false}, {1, 0, true},       {4, 0, true},
+    };
+    struct owners *o = *state;
+    struct muster_err err = MUSTER_ERR_INIT;
+    reads = failing_read = 0;
+    assert_int_equal(read_all(o, 17, &err), 0);
+    int all = reads;
+    assert_true(all >= BYTES / REGION_PIECE_BYTES);
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        reads = 0;
+        failing_read = table[i].read;
+        failing_code = table[i].code;
+        reads_wrong = table[i].wrong;
+        memset(o->read, 0, BYTES);
+        assert_int_equal(read_all(o, 17, &err), 0);
+        assert_memory_equal(o->read, o->state[0], BYTES);
+        assert_true(reads >= failing_read && (failing_read > 1 || reads < all));
+    }
+    failing_read = 0;
+}
+
+/* Such as one of another host: nothing of its process ids is used. */
+static void of_an_owner_elsewhere_the_connection_brings_all(void **state)
+{
+    (void)state;
+    struct muster_err err = MUSTER_ERR_INIT;
+    struct muster_region *region;
+    struct muster_member member;
+    char memory[] = "elsewhere", read[sizeof memory] = {0};
+    assert_int_equal(setenv("MUSTER_TRANSPORT", "tcp", 1), 0);
+    assert_int_equal(muster_region_open("127.0.0.1", memory, sizeof memory, &region, &err), 0);
+    assert_int_equal(unsetenv("MUSTER_TRANSPORT"), 0);
+    muster_region_set(region, 4, 17);
+    muster_region_member(region, &member);
+    reads = failing_read = 0;
+    assert_int_equal(
+        muster_region_read(&member, 1, 4, 17, read, sizeof read, test_limit_ms(), &err), 0);
+    assert_string_equal(read, memory);
+    assert_int_equal(reads, 0);
+    muster_region_close(region);
 }
 
 /* That this process has no descriptor left says nothing of the owners. */
@@ -487,6 +568,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(another_version_is_a_conflict, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_closed_owner_is_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_process_outside_reads, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_place_that_is_of_no_use_costs_no_byte, set_up, tear_down),
+        cmocka_unit_test(of_an_owner_elsewhere_the_connection_brings_all),
         cmocka_unit_test_setup_teardown(without_descriptors_no_owner_is_blamed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_forked_child_closes_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(pieces_are_one_row_of_bytes, set_up, tear_down),
