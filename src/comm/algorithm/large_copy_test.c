@@ -3,49 +3,11 @@
 #include "comm/algorithm/large_copy.h"
 
 #include "comm/algorithm/pair_test.h"
+#include "comm/system/remote_read_test.h"
 
-#include <errno.h>
-#include <sys/uio.h>
-
-enum { COUNT = 40000, BLOCKS = 2, READS_WAY = 1 };
+enum { COUNT = 40000, BLOCKS = 2, READS_WAY = 1, MISSING_BYTES = 1000 };
 
 static float in[2][BLOCKS * COUNT], out[2][BLOCKS * COUNT];
-
-/* ---- The call itself, which can fail ---- */
-
-static int reads, failing_read, failing_code; /* the failing_read-th from now on */
-static void (*meanwhile)(void *context);      /* during each read; NULL: nothing */
-static void *meanwhile_context;
-
-ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *to, unsigned long to_count,
-                                const struct iovec *from, unsigned long from_count,
-                                unsigned long flags);
-ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *to, unsigned long to_count,
-                                const struct iovec *from, unsigned long from_count,
-                                unsigned long flags);
-
-ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *to, unsigned long to_count,
-                                const struct iovec *from, unsigned long from_count,
-                                unsigned long flags)
-{
-    if (++reads == failing_read) {
-        errno = failing_code;
-        return -1;
-    }
-    if (meanwhile) {
-        meanwhile(meanwhile_context);
-    }
-    struct iovec part = {to->iov_base, to->iov_len > 5000 ? to->iov_len - 1000 : to->iov_len};
-    assert_true(to_count == 1 && from_count == 1);
-    return __real_process_vm_readv(pid, &part, 1, from, 1, flags);
-}
-
-static void fail_read(int number, int code)
-{
-    reads = 0;
-    failing_read = number;
-    failing_code = code;
-}
 
 /* ---- Calls ---- */
 
@@ -113,6 +75,7 @@ static void check(int k, int root)
 
 static void open_two(struct pair *pair)
 {
+    remote_reads.missing_bytes = MISSING_BYTES; /* what is left is read in another turn */
     pair_open(pair, false);
     for (int r = 0; r < 2; r++) {
         pair->ranks[r].comm->oversubscribed = false; /* also where there is one processor */
@@ -147,14 +110,14 @@ static void every_block_comes_to_its_place_either_way(void **state)
     (void)state;
     struct pair pair;
     open_two(&pair);
-    fail_read(0, 0);
+    remote_reads_begin(0, 0);
     prefer(&pair, READS_WAY);
     run_all(&pair);
-    int by_reads = reads;
+    int by_reads = remote_reads.count;
     assert_true(by_reads >= 2 * KINDS);
     prefer(&pair, 1 - READS_WAY);
     run_all(&pair);
-    assert_int_equal(reads, by_reads);
+    assert_int_equal(remote_reads.count, by_reads);
     pair_close(&pair);
 }
 
@@ -164,7 +127,7 @@ static void both_ways_are_tried(void **state)
     (void)state;
     struct pair pair;
     open_two(&pair);
-    fail_read(0, 0);
+    remote_reads_begin(0, 0);
     for (int i = 0; i < 2 * SCHEDULE_TRIAL_EACH; i++) {
         run_all(&pair);
     }
@@ -183,14 +146,14 @@ static void nothing_is_read_before_the_other_has_come(void **state)
     struct pair pair;
     struct task tasks[2];
     open_two(&pair);
-    fail_read(0, 0);
+    remote_reads_begin(0, 0);
     prefer(&pair, READS_WAY);
     begin(&pair, tasks, 0, 0);
     for (int i = 0; i < 10; i++) {
         assert_int_equal(tasks[0].step(pair.ranks[0].comm, &tasks[0], NULL), 0);
         assert_int_equal(tasks[0].waiting, 1);
     }
-    assert_int_equal(reads, 0);
+    assert_int_equal(remote_reads.count, 0);
     assert_true(out[0][0] == -1);
     pair_run(&pair, tasks);
     check(0, 0);
@@ -206,11 +169,11 @@ static void buffers_that_cannot_be_read_go_by_boards(void **state)
     open_two(&pair);
     for (int number = 1; number <= 3; number++) { /* the last one fails in the middle of a block */
         prefer(&pair, READS_WAY);
-        fail_read(number, EFAULT);
+        remote_reads_begin(number, EFAULT);
         begin(&pair, tasks, ALL_TO_ALL, 0);
         pair_run(&pair, tasks);
         check(ALL_TO_ALL, 0);
-        assert_true(reads >= number);
+        assert_true(remote_reads.count >= number);
         assert_true(pair.ranks[0].comm->reads && pair.ranks[1].comm->reads);
         assert_true(schedule_trial_choose(
                         &pair.ranks[0].comm->copies[MUSTER_ALL_TO_ALL - MUSTER_ALL_GATHER][0]) !=
@@ -224,7 +187,7 @@ static void buffers_that_cannot_be_read_go_by_boards(void **state)
 static void begin_with_the_first(struct pair *pair, struct task *tasks)
 {
     open_two(pair);
-    fail_read(0, 0);
+    remote_reads_begin(0, 0);
     prefer(pair, READS_WAY);
     begin(pair, tasks, 0, 0);
     assert_int_equal(tasks[0].step(pair->ranks[0].comm, &tasks[0], NULL), 0);
@@ -251,10 +214,10 @@ static void what_was_read_of_one_that_closed_is_not_used(void **state)
     struct task tasks[2];
     struct muster_err err = MUSTER_ERR_INIT;
     begin_with_the_first(&pair, tasks);
-    meanwhile_context = &pair;
-    meanwhile = close_first;
+    remote_reads.context = &pair;
+    remote_reads.meanwhile = close_first;
     assert_true(tasks[1].step(pair.ranks[1].comm, &tasks[1], &err) < 0);
-    meanwhile = NULL;
+    remote_reads.meanwhile = NULL;
     pair_close(&pair);
 }
 
@@ -266,10 +229,10 @@ static void what_was_read_of_one_that_died_is_not_used(void **state)
     struct task tasks[2];
     struct muster_err err = MUSTER_ERR_INIT;
     begin_with_the_first(&pair, tasks);
-    meanwhile_context = &pair;
-    meanwhile = kill_first;
+    remote_reads.context = &pair;
+    remote_reads.meanwhile = kill_first;
     (void)tasks[1].step(pair.ranks[1].comm, &tasks[1], &err);
-    meanwhile = NULL;
+    remote_reads.meanwhile = NULL;
     assert_int_not_equal(way_of(&tasks[1])->large_copy.outcome, 0);
     pair_close(&pair);
 }
@@ -281,7 +244,7 @@ static void who_may_not_read_ends_it_for_all(void **state)
     struct task tasks[2];
     open_two(&pair);
     prefer(&pair, READS_WAY);
-    fail_read(2, EPERM);
+    remote_reads_begin(2, EPERM);
     begin(&pair, tasks, 0, 0);
     pair_run(&pair, tasks);
     check(0, 0);

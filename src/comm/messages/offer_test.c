@@ -5,10 +5,9 @@
 #include "comm/algorithm/pair_test.h"
 #include "comm/api/call.h"
 #include "comm/messages/message.h"
+#include "comm/system/remote_read_test.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <sys/uio.h>
 
 enum {
     LARGE = 300 * 1000, /* two turns of one that reads, and more than the second ring holds */
@@ -16,34 +15,6 @@ enum {
     MOST = 8, /* messages */
     TURNS = 10000,
 };
-
-/* ---- The call itself, which can fail ---- */
-
-static int reads, failing_read, failing_code; /* the failing_read-th from now on */
-static void (*meanwhile)(struct muster_comm *sender);
-static struct muster_comm *read_from;
-
-ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *to, unsigned long to_count,
-                                const struct iovec *from, unsigned long from_count,
-                                unsigned long flags);
-ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *to, unsigned long to_count,
-                                const struct iovec *from, unsigned long from_count,
-                                unsigned long flags);
-
-ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *to, unsigned long to_count,
-                                const struct iovec *from, unsigned long from_count,
-                                unsigned long flags)
-{
-    if (++reads == failing_read) {
-        errno = failing_code;
-        return -1;
-    }
-    ssize_t n = __real_process_vm_readv(pid, to, to_count, from, from_count, flags);
-    if (meanwhile) {
-        meanwhile(read_from);
-    }
-    return n;
-}
 
 /* ---- Messages from rank 0 to rank 1 ---- */
 
@@ -63,8 +34,8 @@ struct scene {
 static void scene_open(struct scene *s, size_t offers_from_bytes)
 {
     memset(s, 0, sizeof *s);
-    reads = failing_read = 0;
-    meanwhile = NULL;
+    remote_reads_begin(0, 0);
+    remote_reads.meanwhile = NULL;
     pair_open(&s->pair, false);
     for (int r = 0; r < 2; r++) {
         struct muster_comm *comm = s->pair.ranks[r].comm;
@@ -72,7 +43,7 @@ static void scene_open(struct scene *s, size_t offers_from_bytes)
         message_open(comm);
         comm->messages->offers_from_bytes = offers_from_bytes; /* on any processor */
     }
-    read_from = s->pair.ranks[0].comm;
+    remote_reads.context = s->pair.ranks[0].comm;
 }
 
 static void scene_close(struct scene *s)
@@ -194,9 +165,9 @@ static void several_are_read_out_of_the_senders_memory(void **state)
     for (int i = 0; i < s.num; i++) { /* small ones have their data in the stream */
         assert_int_equal(s.messages[i].send.transfer.ended, s.messages[i].bytes == SMALL);
     }
-    assert_int_equal(reads, 0);
+    assert_int_equal(remote_reads.count, 0);
     run(&s);
-    assert_in_range(reads, 4 * 2, 4 * 3);
+    assert_in_range(remote_reads.count, 4 * 2, 4 * 3);
     check_all(&s);
     scene_close(&s);
 }
@@ -211,7 +182,7 @@ static void one_alone_goes_through_the_ring(void **state)
     start_all(&s);
     run(&s);
     check_all(&s);
-    assert_int_equal(reads, 0);
+    assert_int_equal(remote_reads.count, 0);
     scene_close(&s);
 }
 
@@ -235,7 +206,7 @@ static void one_is_offered_by_a_sender_that_receives(void **state)
     start_all(&s);
     run(&s);
     check_all(&s);
-    assert_true(reads > 0);
+    assert_true(remote_reads.count > 0);
     scene_close(&s);
 }
 
@@ -243,8 +214,7 @@ static void refuse_at(int number, int code)
 {
     struct scene s;
     scene_open(&s, LARGE);
-    failing_read = number;
-    failing_code = code;
+    remote_reads_begin(number, code);
     for (int i = 0; i < 3; i++) {
         (void)add(&s, LARGE);
         (void)add(&s, SMALL);
@@ -252,7 +222,7 @@ static void refuse_at(int number, int code)
     start_all(&s);
     run(&s);
     check_all(&s);
-    assert_int_equal(reads, number);
+    assert_int_equal(remote_reads.count, number);
     (void)add(&s, LARGE);
     (void)add(&s, LARGE);
     for (int i = s.num - 2; i < s.num; i++) {
@@ -263,7 +233,7 @@ static void refuse_at(int number, int code)
     assert_null(s.pair.ranks[0].comm->messages->streams[1].first_offered);
     run(&s);
     check_all(&s);
-    assert_int_equal(reads, number);
+    assert_int_equal(remote_reads.count, number);
     scene_close(&s);
 }
 
@@ -277,17 +247,19 @@ static void what_cannot_be_read_comes_through_the_second_ring(void **state)
     refuse_at(4, ENOSYS);
 }
 
-static void close_sender(struct muster_comm *sender)
+static void close_sender(void *context)
 {
+    const struct muster_comm *sender = context;
     atomic_store(&sender->control->closed, 1);
 }
 
-static void kill_sender(struct muster_comm *sender)
+static void kill_sender(void *context)
 {
+    const struct muster_comm *sender = context;
     atomic_fetch_or(&sender->control->heartbeat.owner, FUTEX_OWNER_DIED);
 }
 
-static void lose_during_read(void (*loss)(struct muster_comm *sender))
+static void lose_during_read(void (*loss)(void *sender))
 {
     struct scene s;
     scene_open(&s, LARGE);
@@ -295,12 +267,12 @@ static void lose_during_read(void (*loss)(struct muster_comm *sender))
     (void)add(&s, LARGE);
     start_all(&s);
     move(&s, 0);
-    meanwhile = loss;
+    remote_reads.meanwhile = loss;
     for (int i = 0; i < 10; i++) {
         move(&s, 1);
     }
-    meanwhile = NULL;
-    assert_true(reads > 0);
+    remote_reads.meanwhile = NULL;
+    assert_true(remote_reads.count > 0);
     assert_false(s.messages[0].receive.transfer.ended);
     assert_int_equal(s.pair.ranks[1].comm->messages->streams[0].inbound.done, 0);
     assert_false(s.pair.ranks[1].comm->messages->streams[0].refused);
@@ -318,8 +290,7 @@ static void take_a_part(int failing)
 {
     struct scene s;
     scene_open(&s, LARGE);
-    failing_read = failing;
-    failing_code = EFAULT;
+    remote_reads_begin(failing, EFAULT);
     (void)add(&s, LARGE);
     (void)add(&s, LARGE);
     start(&s, &s.messages[0], MUSTER_RECV, SMALL);
