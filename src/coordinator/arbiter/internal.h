@@ -175,6 +175,10 @@ void arbiter_clean_name(const struct wire_text *name, char ret[ARBITER_NAME_BYTE
 /* How they are called, in the same order; see replay_names. */
 void arbiter_write_names(const struct arbiter *a, bool next, struct buf *ret);
 
+/* The ranges that are granted to the owner of the `first` effect, there and directly behind it:
+ * they are one message. Returns how many. */
+uint32_t arbiter_granted_to_one(const struct shard_effects *effects, size_t first,
+                                struct shard_range ret[SHARD_EFFECTS_MAX]);
 void arbiter_send_grant(struct arbiter *a, uint64_t to, const struct wire_grant *grant);
 void arbiter_send_grants(struct arbiter *a);                          /* at the end of the step */
 void arbiter_refuse(struct arbiter *a, uint64_t to, const char *why); /* and hangs up */

@@ -164,20 +164,14 @@ static void waits_no_more(struct arbiter *a, uint64_t incarnation)
     }
 }
 
-/* Ranges of one owner that follow each other are one message. */
 static size_t send_granted(struct arbiter *a, const struct shard_effects *effects, size_t first)
 {
     struct shard_range ranges[SHARD_EFFECTS_MAX];
     uint64_t owner = effects->list[first].owner;
-    uint32_t count = 0;
-    size_t i = first;
-    while (i < effects->count && effects->list[i].kind == SHARD_GRANTED &&
-           effects->list[i].owner == owner) {
-        ranges[count++] = effects->list[i++].range;
-    }
+    uint32_t count = arbiter_granted_to_one(effects, first, ranges);
     waits_no_more(a, owner);
     send_leased(a, owner, &(struct wire_leased){.ranges = {ranges, count}});
-    return i;
+    return first + count;
 }
 
 /* Its records are to do again. */

@@ -15,23 +15,17 @@ static void send_grant(struct arbiter *a, uint64_t to, const struct shard_range 
 
 /* ---- What the table says is to be done ---- */
 
-/* Ranges of one owner that follow each other are one message. */
 static size_t send_granted(struct arbiter *a, const struct shard_effects *effects, size_t first)
 {
     struct shard_range ranges[SHARD_EFFECTS_MAX];
     uint64_t owner = effects->list[first].owner;
-    uint32_t count = 0;
-    size_t i = first;
-    while (i < effects->count && effects->list[i].kind == SHARD_GRANTED &&
-           effects->list[i].owner == owner) {
-        ranges[count++] = effects->list[i++].range;
-    }
+    uint32_t count = arbiter_granted_to_one(effects, first, ranges);
     struct card *card = arbiter_card(a, owner);
     if (card) {
         card->waits = 0;
     }
     send_grant(a, owner, ranges, count, false);
-    return i;
+    return first + count;
 }
 
 /* The next data set may have something. */

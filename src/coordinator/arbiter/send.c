@@ -59,6 +59,21 @@ void arbiter_refuse(struct arbiter *a, uint64_t to, const char *why)
 
 /* ---- Grants ---- */
 
+uint32_t arbiter_granted_to_one(const struct shard_effects *effects, size_t first,
+                                struct shard_range ret[SHARD_EFFECTS_MAX])
+{
+    uint64_t owner = effects->list[first].owner;
+    uint32_t count = 0;
+    for (size_t i = first; i < effects->count; i++) {
+        const struct shard_effect *effect = &effects->list[i];
+        if (effect->kind != SHARD_GRANTED || effect->owner != owner) {
+            break;
+        }
+        ret[count++] = effect->range;
+    }
+    return count;
+}
+
 /* Of records that follow from a step, a member may hear only when the step is in the journal. */
 void arbiter_send_grant(struct arbiter *a, uint64_t to, const struct wire_grant *grant)
 {
