@@ -8,59 +8,27 @@
  * before each call and reads it after, outside the time (touched); the same untouched is printed
  * apart.
  */
-#include <muster/muster.h>
+#include "interleaved.h"
 
-#include <fcntl.h>
 #include <mpi.h>
 #include <sched.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
-
-#ifdef WITH_GLOO
-int gloo_start(int rank, int size, const char *folder);
-int gloo_all_reduce(float *data, size_t count);
-void gloo_stop(void);
-#endif
 
 enum {
     MAX_SLICES = 2000,
     PROBES = 100,
     NEAR_NS = 150,
     TOUCH_FROM_BYTES = 16 * 1024,
-    LINE = 64,
-    PAGE = 4096,
-    SPINS = 20000, /* then yields: there may be more ranks than cores */
     TURNS = 3,
     NAP_US = 500,
 };
 
-enum way { PRIVATE, DIRECT, MPI, LIMIT, GLOO, WAYS };
 static const char *const way_names[WAYS] = {"private", "direct", "mpi", "limit", "gloo"};
 static const double slice_us = 1500;
-
-struct flag {
-    _Alignas(2 * LINE) _Atomic unsigned value;
-};
-
-struct bench {
-    int rank;
-    int size;
-    bool oversubscribed;
-    int spins;
-    bool gloo;
-    struct muster_comm *plain;  /* no memory was allocated: the private way */
-    struct muster_comm *shared; /* with muster_comm_alloc */
-    float *buffers[WAYS];
-    float *other;       /* the other rank's buffer of the limit */
-    struct flag *flags; /* of each rank, shared */
-    unsigned turn;
-};
 
 struct figures {
     double kept[WAYS][MAX_SLICES];
@@ -72,12 +40,6 @@ static double now_us(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
-
-static void die(const char *what)
-{
-    (void)fprintf(stderr, "interleaved: %s\n", what);
-    MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
 static void wait_for(struct bench *b, int rank)
@@ -186,7 +148,7 @@ static void call(struct bench *b, enum way way, size_t count)
     case WAYS: break;
     }
     if (rc != 0) {
-        die(err.text);
+        bench_die(err.text);
     }
 }
 
@@ -247,7 +209,7 @@ static void check(struct bench *b, size_t count)
         for (size_t i = 0; i < count; i++) {
             float want = (float)(i % 100) * (float)b->size + (float)(b->size * (b->size - 1) / 2);
             if (data[i] != want) {
-                die("a wrong sum");
+                bench_die("a wrong sum");
             }
         }
         memset(data, 0, count * sizeof *data);
@@ -321,68 +283,6 @@ static void measure(struct bench *b, size_t bytes, bool touched, double seconds)
     }
 }
 
-/* Memory of all ranks, for what is measured beside the libraries. */
-static void share(struct bench *b, size_t most)
-{
-    char path[] = "/dev/shm/muster-bench-XXXXXX";
-    size_t part = (most + PAGE) / PAGE * PAGE, bytes = PAGE + 2 * part;
-    int fd = b->rank == 0 ? mkstemp(path) : -1;
-    if (fd >= 0 && ftruncate(fd, (off_t)bytes) < 0) {
-        die("no shared memory");
-    }
-    MPI_Bcast(path, sizeof path, MPI_CHAR, 0, MPI_COMM_WORLD);
-    fd = fd < 0 ? open(path, O_RDWR) : fd;
-    char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (memory == MAP_FAILED || (size_t)b->size > PAGE / sizeof(struct flag)) {
-        die("no shared memory");
-    }
-    b->flags = (struct flag *)(void *)memory;
-    b->buffers[LIMIT] = (float *)(void *)(memory + PAGE + (b->rank == 1 ? part : 0));
-    b->other = (float *)(void *)(memory + PAGE + (b->rank == 1 ? 0 : part));
-    memset(b->buffers[LIMIT], 0, part);
-    MPI_Barrier(MPI_COMM_WORLD);
-    if (b->rank == 0) {
-        (void)unlink(path);
-    }
-    (void)close(fd);
-}
-
-static void start_gloo(struct bench *b)
-{
-#ifdef WITH_GLOO
-    char folder[] = "/tmp/muster-bench-XXXXXX";
-    if (b->rank == 0 && !mkdtemp(folder)) {
-        die("no folder for gloo");
-    }
-    MPI_Bcast(folder, sizeof folder, MPI_CHAR, 0, MPI_COMM_WORLD);
-    b->gloo = gloo_start(b->rank, b->size, folder) == 0;
-    if (!b->gloo) {
-        die("gloo failed to start");
-    }
-#else
-    b->gloo = false;
-#endif
-}
-
-static void set_up(struct bench *b, size_t most)
-{
-    struct muster_err err = MUSTER_ERR_INIT;
-    struct muster_comm *world;
-    void *memory;
-    if (muster_comm_from_env(&world, &err) < 0 ||
-        muster_comm_split(world, 0, 0, &b->plain, &err) < 0 ||
-        muster_comm_split(world, 0, 0, &b->shared, &err) < 0 ||
-        muster_comm_alloc(b->shared, most, &memory, &err) < 0) {
-        die(err.text);
-    }
-    b->oversubscribed = b->size > sysconf(_SC_NPROCESSORS_ONLN);
-    b->spins = b->oversubscribed ? 0 : SPINS;
-    share(b, most);
-    start_gloo(b);
-    b->buffers[DIRECT] = memory;
-    b->buffers[PRIVATE] = b->buffers[MPI] = b->buffers[GLOO] = calloc(1, most);
-}
-
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -392,7 +292,7 @@ int main(int argc, char **argv)
     size_t from = argc > 1 ? strtoull(argv[1], NULL, 10) : 8;
     size_t to = argc > 2 ? strtoull(argv[2], NULL, 10) : 64 << 20;
     double seconds = argc > 3 ? strtod(argv[3], NULL) : 0.5;
-    set_up(&b, to < 64 ? 64 : to);
+    bench_open(&b, to < 64 ? 64 : to);
     for (size_t bytes = from; bytes <= to; bytes *= bytes == 8 ? 64 : bytes == 512 ? 8 : 4) {
         bool touched = bytes >= TOUCH_FROM_BYTES && !b.oversubscribed;
         measure(&b, bytes, touched, seconds);
@@ -400,11 +300,7 @@ int main(int argc, char **argv)
             measure(&b, bytes, false, seconds / 2);
         }
     }
-    muster_comm_free(b.plain);
-    muster_comm_free(b.shared);
-#ifdef WITH_GLOO
-    gloo_stop();
-#endif
+    bench_close(&b);
     MPI_Finalize();
     return 0;
 }
