@@ -3,10 +3,10 @@
 
 #include "base/testing/test.h"
 #include "base/testing/test_wait.h"
+#include "comm/system/remote_read_test.h"
 
 #include <muster/comm.h>
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -15,7 +15,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -112,60 +111,33 @@ static void a_process_outside_reads(void **state)
 
 /* ---- pieces that the reader copies out of the owners' memory ---- */
 
-static int reads, failing_read, failing_code; /* the failing_read-th from now on */
-static bool reads_wrong;                      /* … gives other bytes than are there */
-
-ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *to, unsigned long to_count,
-                                const struct iovec *from, unsigned long from_count,
-                                unsigned long flags);
-ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *to, unsigned long to_count,
-                                const struct iovec *from, unsigned long from_count,
-                                unsigned long flags);
-
-ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *to, unsigned long to_count,
-                                const struct iovec *from, unsigned long from_count,
-                                unsigned long flags)
-{
-    bool fails = ++reads == failing_read;
-    if (fails && failing_code) {
-        errno = failing_code;
-        return failing_code == EAGAIN ? (ssize_t)to->iov_len / 2 : -1;
-    }
-    ssize_t n = __real_process_vm_readv(pid, to, to_count, from, from_count, flags);
-    if (fails && reads_wrong) {
-        *(char *)to->iov_base ^= 1;
-    }
-    return n;
-}
-
 /* Of the owner whose piece it was all later ones come by the connection, and all bytes are right.
  */
 static void a_place_that_is_of_no_use_costs_no_byte(void **state)
 {
     static const struct {
         int read, code;
-        bool wrong;
+        size_t missing_bytes;
     } table[] = {
-        {1, EPERM, false},  {1, ENOSYS, false}, {2, ESRCH, false},
-        {3, EFAULT, false}, {1, 0, true},       {4, 0, true},
+        {1, EPERM, 0}, {1, ENOSYS, 0}, {2, ESRCH, 0}, {3, EFAULT, 0},
+        {1, 0, 0},     {4, 0, 0},      {0, 0, 1000}, /* all are too short */
     };
     struct owners *o = *state;
     struct muster_err err = MUSTER_ERR_INIT;
-    reads = failing_read = 0;
+    remote_reads_begin(0, 0);
     assert_int_equal(read_all(o, 17, &err), 0);
-    int all = reads;
+    int all = remote_reads.count;
     assert_true(all >= BYTES / REGION_PIECE_BYTES);
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        reads = 0;
-        failing_read = table[i].read;
-        failing_code = table[i].code;
-        reads_wrong = table[i].wrong;
+        remote_reads_begin(table[i].read, table[i].code);
+        remote_reads.missing_bytes = table[i].missing_bytes;
         memset(o->read, 0, BYTES);
         assert_int_equal(read_all(o, 17, &err), 0);
         assert_memory_equal(o->read, o->state[0], BYTES);
-        assert_true(reads >= failing_read && (failing_read > 1 || reads < all));
+        assert_true(remote_reads.count >= table[i].read && remote_reads.count < all);
     }
-    failing_read = 0;
+    remote_reads_begin(0, 0);
+    remote_reads.missing_bytes = 0;
 }
 
 /* Such as one of another host: nothing of its process ids is used. */
@@ -181,11 +153,11 @@ static void of_an_owner_elsewhere_the_connection_brings_all(void **state)
     assert_int_equal(unsetenv("MUSTER_TRANSPORT"), 0);
     muster_region_set(region, 4, 17);
     muster_region_member(region, &member);
-    reads = failing_read = 0;
+    remote_reads_begin(0, 0);
     assert_int_equal(
         muster_region_read(&member, 1, 4, 17, read, sizeof read, test_limit_ms(), &err), 0);
     assert_string_equal(read, memory);
-    assert_int_equal(reads, 0);
+    assert_int_equal(remote_reads.count, 0);
     muster_region_close(region);
 }
 

@@ -10,7 +10,8 @@
 
 static struct {
     int count;
-    int failing, code;                /* the failing-th fails with this code; 0: none does */
+    int failing, code;                /* the failing-th fails with this code; 0: none does.
+                                         Code 0: it gives another byte than is there */
     size_t missing_bytes;             /* by which a large read is shorter than what was asked for */
     void (*meanwhile)(void *context); /* during each read; NULL: nothing */
     void *context;
@@ -36,7 +37,8 @@ ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *to, unsigned long
                                 unsigned long flags)
 {
     assert_true(to_count == 1 && from_count == 1);
-    if (++remote_reads.count == remote_reads.failing) {
+    bool fails = ++remote_reads.count == remote_reads.failing;
+    if (fails && remote_reads.code != 0) {
         errno = remote_reads.code;
         return -1;
     }
@@ -47,5 +49,9 @@ ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *to, unsigned long
     if (part.iov_len > 5 * remote_reads.missing_bytes) {
         part.iov_len -= remote_reads.missing_bytes;
     }
-    return __real_process_vm_readv(pid, &part, 1, from, 1, flags);
+    ssize_t n = __real_process_vm_readv(pid, &part, 1, from, 1, flags);
+    if (fails && n > 0) {
+        *(char *)part.iov_base ^= 1;
+    }
+    return n;
 }
