@@ -227,7 +227,8 @@ enum rendezvous_reason {
     RENDEZVOUS_AHEAD,       /* of a generation that the journal does not have */
     RENDEZVOUS_FULL,        /* too many processes */
     RENDEZVOUS_DONE,        /* the job is, or its own part */
-    RENDEZVOUS_DIED,        /* its end was proven, or it was given up */
+    RENDEZVOUS_DIED,        /* its end was proven, both its connections have ended, or it was given
+                               up */
     RENDEZVOUS_FAILED,      /* the job has; the caller's */
     RENDEZVOUS_HANGS,       /* it does not come back from its step function; the caller's */
 };

@@ -184,13 +184,16 @@ void round_send_open(struct turn *t, const struct rendezvous_peer *peer)
     rendezvous_journal_tell_checkpoints(t, peer);
 }
 
+/* Where both connections have ended, the proof of its end may come a moment later: a kernel closes
+ * them first. */
 static enum rendezvous_reason why_left_out(const struct rendezvous_peer *peer)
 {
-    return peer->finished   ? RENDEZVOUS_DONE
-           : peer->leaving  ? RENDEZVOUS_LEFT
-           : peer->gone     ? RENDEZVOUS_DIED
-           : peer->reported ? RENDEZVOUS_UNREACHABLE
-                            : RENDEZVOUS_SILENT;
+    return peer->finished                ? RENDEZVOUS_DONE
+           : peer->leaving               ? RENDEZVOUS_LEFT
+           : peer->gone                  ? RENDEZVOUS_DIED
+           : peer->reported              ? RENDEZVOUS_UNREACHABLE
+           : peer->ended && peer->parted ? RENDEZVOUS_DIED
+                                         : RENDEZVOUS_SILENT;
 }
 
 static void leave_out(struct turn *t, struct rendezvous_peer *peer)

@@ -892,6 +892,8 @@ static void who_is_left_out_before_its_end_is_seen_is_judged_by_its_end(void **s
         struct scene *scene = planned_scene();
         has_at_hand(scene, 2, 4, 4);
         is_left_out(scene, 2);
+        assert_int_equal(scene->lost, 2);
+        assert_int_equal(scene->reason, RENDEZVOUS_DIED);
         assert_int_equal(sent_to(scene, 1, WIRE_OPEN)->ranges, 0);
         is_explained(scene, 2, causes[i]);
         assert_int_equal(sent_to(scene, 1, WIRE_CLOSE) != NULL, i == 1);
