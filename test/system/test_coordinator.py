@@ -113,6 +113,22 @@ def test_a_journal_of_a_job_that_is_done_is_not_trained_again(muster):
     assert summary_of(done.stdout) == [10]
 
 
+def test_who_comes_late_is_told_that_the_job_is_done_also_by_a_coordinator_that_was_started_again(muster):
+    """The one before was killed when the journal had the end, and the mark was not made."""
+    listen, mark = f'unix:{muster.work}/c.sock', muster.work / 'c.sock.done'
+    coordinator = Coordinator(muster, '--mark-done')
+    team = team_of(1, coordinator, Plan(10, 1))
+    train(team)
+    team.finish()
+    coordinator.end()
+    mark.unlink()
+    again = muster.run('coordinator', '--listen', listen, '--journal', 'journal', '--mark-done')
+    assert summary_of(again.stdout) == [10] and mark.exists()
+    mark.unlink()
+    muster.run('coordinator', '--listen', listen, '--journal', 'journal')
+    assert not mark.exists()
+
+
 def test_joiners_come_in_at_the_end_of_a_step(muster):
     coordinator = Coordinator(muster, '--first-size', 2)
     team = team_of(2, coordinator)

@@ -77,11 +77,11 @@ static void remove_done(const char *path)
     (void)unlink(done);
 }
 
-void server_listener_note_done(const struct server_listener *listener)
+void server_listener_note_done(const char *address)
 {
     char done[DONE_BYTES];
-    if (listener->is_unix) {
-        done_path(listener->address + strlen("unix:"), done);
+    if (strncmp(address, "unix:", 5) == 0) {
+        done_path(address + 5, done);
         int fd = open(done, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd >= 0) { /* else late workers wait until they have had enough */
             close(fd);

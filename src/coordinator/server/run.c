@@ -213,17 +213,23 @@ static void watch(struct server *s)
     uv_signal_start(&s->on_int, on_signal, SIGINT);
 }
 
+/* Also when the journal said so at the beginning, and nobody listens: the coordinator before may
+ * have been killed at its end. */
+static void note_done(const struct server *s)
+{
+    bool done = s->over && s->result == 0 && !s->has_failed && s->options->marks_done;
+    for (size_t i = 0; done && i < s->options->listen_count; i++) {
+        server_listener_note_done(s->options->listen[i]);
+    }
+}
+
 static void close_all(struct server *s)
 {
     uv_handle_t *handles[] = {(uv_handle_t *)&s->deadline, (uv_handle_t *)&s->look,
                               (uv_handle_t *)&s->prepare, (uv_handle_t *)&s->on_term,
                               (uv_handle_t *)&s->on_int};
     server_end(s);
-    for (size_t i = 0; i < s->listener_count; i++) {
-        if (s->over && s->result == 0 && !s->has_failed && s->options->marks_done) {
-            server_listener_note_done(&s->listeners[i]);
-        }
-    }
+    note_done(s);
     for (size_t i = 0; i < sizeof handles / sizeof handles[0]; i++) {
         uv_close(handles[i], NULL);
     }
