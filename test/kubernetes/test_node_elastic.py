@@ -13,10 +13,12 @@ import node
 from kubectl import Kubectl
 from node_jobs import get_pod, install_operator, main_process, node_cluster
 from program import BUILD, LIMIT_S, SOURCE, turns, wait_for
+from volumes import Volumes
 
 pytestmark = [pytest.mark.heavy, pytest.mark.skipif(node.missing() is not None, reason=str(node.missing()))]
 SEEN = ('/usr', '/etc/alternatives', '/etc/ld.so.cache')  # of this machine, in the workers' pods
 MASTER, WORKERS = 'elasticdl-zoo-master', 'zoo-edljob-worker-'
+SLOW_S = 2
 MEMBER = 'system:serviceaccount:elastic:default'
 
 
@@ -45,15 +47,16 @@ def member(cluster):
 
 
 def zoo(folder, epochs, pause_s, *more, name='zoo'):
-    """`more`: further flags. ElasticDL's commands, in a folder of their own: the example of `zoo init`, slower, and the file that `train` writes for a cluster."""
+    """`more`: further flags. ElasticDL's commands, in a folder of their own: the example of `zoo init`, slower (while there is a file `slow` beside it, by
+    SLOW_S a step), and the file that `train` writes for a cluster."""
     def elasticdl(*words):
         done = subprocess.run([BUILD / 'bin/elasticdl', *words], cwd=folder, capture_output=True, text=True, timeout=LIMIT_S, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
     elasticdl('zoo', 'init')
     path = folder / 'model_zoo/example.py'
-    text = path.read_text().replace('num_epochs=2', f'num_epochs={epochs}').replace('    return loss\n', f'    time.sleep({pause_s})\n    return loss\n')
-    path.write_text(text.replace('import sys\n', 'import sys\nimport time\n'))
+    text = path.read_text().replace('num_epochs=2', f'num_epochs={epochs}').replace('    return loss\n', f"    time.sleep({SLOW_S} if os.path.exists('/zoo/slow') else {pause_s})\n    return loss\n")
+    path.write_text(text.replace('import sys\n', 'import os\nimport sys\nimport time\n'))
     mounts = [(name, name) for name in SEEN] + [(folder, '/zoo'), (BUILD / 'python', '/opt/muster')]
     volumes = ';'.join(f'host_path={here},mount_path={there}' for here, there in mounts)
     return elasticdl('train', f'--job_name={name}', '--namespace=elastic', '--num_workers=2', '--worker_image=test.local/worker:1', '--image_pull_policy=Never',
@@ -72,11 +75,15 @@ def is_made_again(cluster, name, before):
     return bool(pods) and pods[0]['metadata']['uid'] != before
 
 
-def has_ended(cluster, member, name):
+def get_job(cluster, name):
+    return cluster.request('GET', f'/apis/kubeflow.org/v1/namespaces/elastic/pytorchjobs/{name}')
+
+
+def has_ended(cluster, name):
     """The condition with which the job has; None: it goes on."""
     cluster.check_alive()
-    status = json.loads(member('get', 'pytorchjob', name, '-o', 'json')).get('status', {})
-    return next((c for c in status.get('conditions', []) if c['type'] in ('Succeeded', 'Failed')), None)
+    conditions = get_job(cluster, name).get('status', {}).get('conditions', [])
+    return next((c for c in conditions if c['type'] in ('Succeeded', 'Failed')), None)
 
 
 @pytest.mark.sample
@@ -102,7 +109,7 @@ def test_an_elastic_job_trains_while_all_of_it_is_killed(cluster, member, tmp_pa
     member('scale', 'pytorchjob', 'zoo', '--replicas=3')
     wait_for(lambda: WORKERS + '2' in member('get', 'pods'), 'one worker more')
 
-    end = next((end for _ in turns(4 * LIMIT_S) if (end := has_ended(cluster, member, 'zoo'))), None)
+    end = next((end for _ in turns(4 * LIMIT_S) if (end := has_ended(cluster, 'zoo'))), None)
     assert end and end['type'] == 'Succeeded', f'{end}\n{member("logs", MASTER)}\n{member("describe", "pods")}'
     said = member('logs', MASTER)
     for line in ('epoch 1: 6,400 records committed', 'epoch 2: 6,400 records committed', 'done: 12,800 records'):
@@ -116,29 +123,64 @@ def coordinator_status(journals):
     return json.loads(found[0].read_text()) if found else {}
 
 
-@pytest.mark.parametrize('way', ('delete', 'evict'))
-def test_a_journal_on_a_volume_outlives_its_pod(cluster, member, tmp_path, way):
-    """The coordinator is deleted, or evicted, in the middle: another one goes on where the journal ends, its workers train on meanwhile and none is
-    made anew, and each record counts once."""
-    name, journals = f'kept-{way}', tmp_path / 'journals'
-    journals.mkdir()
-    member('create', '-f', '-', text=zoo(tmp_path, 2, 0.2, f'--journal_volume=host_path={journals}', name=name))
-    master = f'elasticdl-{name}-master'
-    wait_for(lambda: coordinator_status(journals).get('steps', 0) >= 3, 'it trains')
-    before, uids = coordinator_status(journals), [pod(cluster, f'{name}-edljob-worker-{at}')['metadata']['uid'] for at in range(2)]
-    uid = pod(cluster, master)['metadata']['uid']
+def folder_volume(cluster, name, base):
+    """(what --journal_volume is, the folder of this machine that it is): a folder of the node."""
+    (base / name).mkdir()
+    return f'host_path={base / name}', base / name
+
+
+def claim_volume(cluster, name, base):
+    """The same, by a claim that is bound to a disk of the node."""
+    volumes = Volumes(cluster, base, 'elastic')
+    volumes.make(name, node='node')
+    volumes.claim(name)
+    wait_for(lambda: find_claim(cluster, name)['status'].get('phase') == 'Bound', 'the claim is bound')
+    return f'claim_name={name}', volumes.folder(name)
+
+
+def find_claim(cluster, name):
+    return cluster.request('GET', f'/api/v1/namespaces/elastic/persistentvolumeclaims/{name}')
+
+
+def end_coordinator(cluster, way, master):
+    """It is killed, deleted or evicted; waits until its container, or its pod, is another one."""
+    before = pod(cluster, master)
+    path, uid = f'/api/v1/namespaces/elastic/pods/{master}', before['metadata']['uid']
+    if way == 'kill':
+        restarts = before['status']['containerStatuses'][0]['restartCount']
+        os.kill(main_process(cluster, master, 'elastic'), signal.SIGKILL)
+        wait_for(lambda: pod(cluster, master)['status']['containerStatuses'][0]['restartCount'] > restarts, 'it is started again')
+        assert pod(cluster, master)['metadata']['uid'] == uid
+        return
     if way == 'delete':
-        cluster.request('DELETE', f'/api/v1/namespaces/elastic/pods/{master}')
+        cluster.request('DELETE', path)
     else:
-        cluster.request('POST', f'/api/v1/namespaces/elastic/pods/{master}/eviction',
-                        {'apiVersion': 'policy/v1', 'kind': 'Eviction', 'metadata': {'name': master, 'namespace': 'elastic'}})
+        cluster.request('POST', f'{path}/eviction', {'apiVersion': 'policy/v1', 'kind': 'Eviction', 'metadata': {'name': master, 'namespace': 'elastic'}})
     wait_for(lambda: is_made_again(cluster, master, uid), 'it is made again')
-    wait_for(lambda: coordinator_status(journals).get('term', 0) > before['term'], 'another one goes on')
-    assert coordinator_status(journals)['steps'] >= before['steps']
+
+
+@pytest.mark.parametrize(('volume', 'ways'), [(folder_volume, ('delete',)), (folder_volume, ('evict',)), (claim_volume, ('kill', 'delete'))])
+def test_a_journal_on_a_volume_outlives_its_pod(cluster, member, tmp_path, volume, ways):
+    """The coordinator is deleted, evicted or killed in the middle: another one goes on where the journal ends, its workers train on meanwhile and none is
+    made anew, and each record counts once. Steps are slow until then, so that it is the middle on a busy machine, too."""
+    name, slow = f'kept-{"-".join(ways)}', tmp_path / 'slow'
+    slow.touch()
+    master, (flag, journals) = f'elasticdl-{name}-master', volume(cluster, f'journals-{name}', tmp_path)
+    member('create', '-f', '-', text=zoo(tmp_path, 2, 0.2, f'--journal_volume={flag}', name=name))
+    wait_for(lambda: coordinator_status(journals).get('steps', 0) >= 3, 'it trains')
+    uids = [pod(cluster, f'{name}-edljob-worker-{at}')['metadata']['uid'] for at in range(2)]
+    for way in ways:
+        before = coordinator_status(journals)
+        assert before['phase'] == 'Training', before
+        end_coordinator(cluster, way, master)
+        wait_for(lambda: coordinator_status(journals)['term'] > before['term'], f'after {way} another one goes on')
+        assert coordinator_status(journals)['steps'] >= before['steps']
+        wait_for(lambda: coordinator_status(journals)['steps'] > before['steps'], f'after {way} it trains on')
+    slow.unlink()
     lease = cluster.request('GET', f'/apis/coordination.k8s.io/v1/namespaces/elastic/leases/{name}-coordinator')
-    owner, job = lease['metadata']['ownerReferences'], cluster.request('GET', f'/apis/kubeflow.org/v1/namespaces/elastic/pytorchjobs/{name}')
-    assert lease['spec']['leaseTransitions'] == 1 and [each['uid'] for each in owner] == [job['metadata']['uid']], lease
-    end = next((end for _ in turns(4 * LIMIT_S) if (end := has_ended(cluster, member, name))), None)
+    owner, job = lease['metadata']['ownerReferences'], get_job(cluster, name)
+    assert lease['spec']['leaseTransitions'] == len(ways) and [each['uid'] for each in owner] == [job['metadata']['uid']], lease
+    end = next((end for _ in turns(4 * LIMIT_S) if (end := has_ended(cluster, name))), None)
     assert end and end['type'] == 'Succeeded', f'{end}\n{member("logs", master)}\n{member("describe", "pods")}'
     said, status = member('logs', master), coordinator_status(journals)
     for line in ('epoch 1: 6,400 records committed', 'epoch 2: 6,400 records committed', 'done: 12,800 records'):
@@ -154,7 +196,7 @@ def test_a_coordinator_that_has_failed_is_not_started_again(cluster, member, tmp
     """By rules of its container, which the operator adds where the API server has them; one that was killed is (above)."""
     member('create', '-f', '-', text=zoo(tmp_path, epochs=1, pause_s=0, name='wrong').replace('--progress', '--no-such-option'))
 
-    end = wait_for(lambda: has_ended(cluster, member, 'wrong'), 'the job has ended')
+    end = wait_for(lambda: has_ended(cluster, 'wrong'), 'the job has ended')
     assert end['type'] == 'Failed' and 'is failed because its coordinator failed: ' in end['message'], end
     status = wait_for(lambda: (now := pod(cluster, MASTER.replace('zoo', 'wrong'))['status'])['phase'] == 'Failed' and now, 'its pod has ended')
     assert status['containerStatuses'][0]['restartCount'] == 0, status

@@ -4,10 +4,10 @@ SIZE = '1Gi'
 
 
 class Volumes:
-    """Below a folder of the test."""
+    """Below a folder of the test; claims are in the namespace."""
 
-    def __init__(self, cluster, folder):
-        self.cluster, self.base = cluster, folder
+    def __init__(self, cluster, folder, namespace='default'):
+        self.cluster, self.base, self.namespace = cluster, folder, namespace
 
     def folder(self, name):
         return self.base / name
@@ -28,4 +28,5 @@ class Volumes:
         return {'accessModes': [mode], 'storageClassName': kind, 'resources': {'requests': {'storage': SIZE}}}
 
     def claim(self, name, kind=None, mode='ReadWriteOnce'):
-        self.cluster.request('POST', '/api/v1/namespaces/default/persistentvolumeclaims', {'metadata': {'name': name}, 'spec': self.wants(kind or name, mode)})
+        self.cluster.request('POST', f'/api/v1/namespaces/{self.namespace}/persistentvolumeclaims',
+                             {'metadata': {'name': name}, 'spec': self.wants(kind or name, mode)})
