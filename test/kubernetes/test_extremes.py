@@ -78,5 +78,6 @@ def test_all_pods_are_deleted_at_once(jobs, operator):
     with concurrent.futures.ThreadPoolExecutor(SIDE_BY_SIDE) as pool:  # all in one request takes longer than an API server gives one
         list(pool.map(lambda name: jobs.cluster.request('DELETE', f'{jobs.at("pods")}?labelSelector={LABEL}job-name={name}', {'gracePeriodSeconds': 0}), names))
     wait_for(lambda: len(uids()) == count and not set(uids().values()) & set(before.values()), 'all are made again', 4 * LIMIT_S)
+    wait_for(lambda: operator.metrics()['created_pods_total'] >= 2 * count, 'the last answer is counted')
     assert operator.metrics()['created_pods_total'] == 2 * count
     assert not [name for name in names if 'Failed' in jobs.conditions(name)]

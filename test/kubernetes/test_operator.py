@@ -18,6 +18,11 @@ def env_of(pod):
     return {e['name']: e['value'] for e in pod['spec']['containers'][0]['env']}
 
 
+def wait_counted(operator, **numbers):
+    """What is seen in the cluster is counted when its answer has come to the operator, a moment later."""
+    wait_for(lambda: numbers.items() <= operator.metrics().items(), f'{numbers}')
+
+
 def test_pods_and_services_of_a_job(jobs, operator):
     """Names, labels, owners and environment are the reference tables'."""
     made = jobs.create('mnist', workers=2)
@@ -55,6 +60,7 @@ def test_it_runs_and_succeeds(jobs, operator):
     assert status['completionTime'] and status['replicaStatuses']['Master']['succeeded'] == 1
     assert [c['type'] for c in status['conditions'] if c['status'] == 'True'] == ['Created', 'Succeeded']
     wait_for(lambda: not jobs.list('pods') and not jobs.list('services'), 'cleanPodPolicy All')
+    wait_counted(operator, deleted_pods_total=2)
     counted, labels = operator.metrics(), f'{{job_namespace="{jobs.namespace}",framework="pytorch"}}'
     assert [counted.get(f'training_operator_jobs_{what}_total{labels}') for what in ('created', 'successful', 'failed')] == [1, 1, None]
     assert counted['created_pods_total'] == counted['deleted_pods_total'] == 2
@@ -106,7 +112,7 @@ def test_never_fails_with_the_first_pod(jobs, operator):
     jobs.set_phase('a-worker-0', 'Failed', 3)
     assert jobs.wait_condition('a', 'Failed')['reason'] == 'PyTorchJobFailed'
     assert len(jobs.list('pods')) == 2  # cleanPodPolicy None
-    assert operator.metrics()[f'training_operator_jobs_failed_total{{job_namespace="{jobs.namespace}",framework="pytorch"}}'] == 1
+    wait_counted(operator, **{f'training_operator_jobs_failed_total{{job_namespace="{jobs.namespace}",framework="pytorch"}}': 1})
 
 
 def test_restarts_are_bounded(jobs, operator):
@@ -120,7 +126,8 @@ def test_restarts_are_bounded(jobs, operator):
             seen.add(worker['uid'])
             jobs.set_phase('a-worker-0', 'Failed', 137)
     assert 'backoff limit' in jobs.conditions('a')['Failed']['message']
-    assert len(seen) == operator.metrics()['failed_pods_total'] == 3
+    wait_counted(operator, failed_pods_total=3)
+    assert len(seen) == 3
 
 
 def test_the_deadline_fires(jobs, operator):

@@ -195,6 +195,7 @@ def test_a_namespace_that_goes(jobs, operator):
     jobs.set_phase('a-worker-0', 'Failed', 137)
     wait_for(lambda: operator.said('controller.retry', 'because it is being terminated'), 'it is said')
     wait_for(lambda: tries(operator) >= 3, 'further tries')
+    wait_for(lambda: operator.said('controller.event'), 'its events are refused')
     assert len([line for line in operator.lines() if line['event'] == 'controller.event']) == 1
     jobs.set_phase('a-master-0', 'Succeeded', 0)
     jobs.wait_condition('a', 'Succeeded')
@@ -329,7 +330,8 @@ def test_a_verb_is_lost(jobs, operator, without, resource, verb, reason):
     without(resource, verb)
     jobs.create('a')
     told = wait_told(jobs, reason, f'cannot {verb} resource "{resource}"')
-    assert told['type'] == 'Warning' and operator.said('controller.retry', f'cannot {verb}')
+    assert told['type'] == 'Warning'
+    wait_for(lambda: operator.said('controller.retry', f'cannot {verb}'), 'it is logged')
     without.give_back()
     jobs.wait_pods('a', 2)
 
