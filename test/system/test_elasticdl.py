@@ -87,7 +87,8 @@ def test_what_a_worker_gets(tool):
         assert env['USE_TORCH'] == env['PYTHONUNBUFFERED'] == 'true' and env['HOROVOD_GLOO_TIMEOUT_SECONDS'] == '60'
         assert not env.keys() & {'RANK', 'WORLD_SIZE', 'MASTER_ADDR', 'MASTER_PORT', 'PET_RDZV_ENDPOINT'}
         assert text.splitlines()[-1] == str(tool.work)
-    assert tool.condition('test-mnist-allreduce') == 'Running'  # the workers' end is not the job's
+    wait_for(lambda: tool.get('job', 'test-mnist-allreduce')['status']['replicaStatuses']['Worker'].get('succeeded') == 2, 'the job knows it')
+    tool.wait_condition('test-mnist-allreduce', 'Running')  # the workers' end is not the job's
 
 
 def test_workers_join_and_leave_by_scale(tool):

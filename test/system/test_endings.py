@@ -342,6 +342,7 @@ def test_down_force_keeps_jobs_where_it_is_told_to(muster):
     muster.write('job.yaml', job('kept', shell(f'touch up; {FOREVER}')))
     muster.run('create', 'job.yaml')
     wait_for((muster.work / 'up').exists, 'the rank starts')
+    muster.wait_condition('kept', 'Running')
     os.kill(muster.status(), signal.SIGSTOP)
     assert 'running jobs go on' in muster.run('down', '--force', '--keep').stdout
     assert muster.condition('kept') == 'Running'  # by another controller

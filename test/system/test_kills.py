@@ -50,6 +50,7 @@ def test_a_killed_controller_is_replaced_and_nothing_runs_twice(muster):
     script = 'echo $RANK >>ran; while [ ! -e go ]; do sleep 0.02; done; echo $RANK >>done'
     muster.run('create', '-f', muster.write('job.yaml', job('kept', shell(script), workers=1)))
     wait_for(lambda: len(lines(muster.work / 'ran')) == 2, 'both ranks run')
+    muster.wait_condition('kept', 'Running')
     before = supervisors(muster)
     for _ in range(3):
         kill(muster.status())
@@ -113,6 +114,7 @@ def test_a_deleted_job_s_processes_do_not_outlive_the_controller(muster):
     muster.run('create', '-f', muster.write('job.yaml', job('gone', shell('exec sleep 1000'), workers=1),
                                             job('kept', shell('exec sleep 1000'))))
     wait_for(lambda: len(ranks(muster)) == 3, 'all ranks run')
+    muster.wait_condition('kept', 'Running')
     forget(muster, ('pytorchjobs', 'gone'), ('pods', 'gone-master-0'), ('pods', 'gone-worker-0'))
     muster.run('get', 'pods')
     wait_for(lambda: len(ranks(muster)) == 1 and len(supervisors(muster)) == 1, 'what is left is the job that is there')

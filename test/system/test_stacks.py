@@ -176,13 +176,12 @@ def test_forked_children_and_who_closes_all_descriptors(muster, hang):
         time.sleep(1000)
         ''')
     def ready():
-        processes = stacks(muster)[0]['processes']
-        return len(processes) == 3 and processes
-    first, second, third = wait_for(ready, 'three processes')
-    assert first['where'] == 'hang.py:9 in <module>' and first['parent'] == 0
-    by_stacks = sorted((second, third), key=lambda p: 'stacks' not in p)
-    assert by_stacks[0]['where'] == 'hang.py:3 in child' and by_stacks[0]['parent'] == first['pid']
-    wait_for(lambda: 'closed' in ''.join(p.get('why', '') for p in stacks(muster)[0]['processes']), 'it has no file')
+        first, *children = stacks(muster)[0]['processes']
+        by_stacks = sorted(children, key=lambda p: 'stacks' not in p)
+        places = [p.get('where') for p in (first, *by_stacks)]
+        return places == ['hang.py:9 in <module>', 'hang.py:3 in child', None] and 'closed' in by_stacks[1].get('why', '') and (first, *by_stacks)
+    first, *children = wait_for(ready, 'each of three processes says where it is, but for the one that has no file')
+    assert first['parent'] == 0 and [p['parent'] for p in children] == 2 * [first['pid']]
 
 
 def test_no_exec_meets_the_signal(muster, hang):
