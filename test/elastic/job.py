@@ -7,6 +7,7 @@ import subprocess
 from program import BUILD, wait_for
 
 TOKEN = '5a' * 32
+HELD_STEPS = 10
 
 
 def run_test(program, *words, **options):
@@ -69,7 +70,9 @@ class Worker:
 
 
 class Job:
-    def __init__(self, folder, records=97, epochs=10, batch=4, micro_batches=5, sleep_ms=1, **options):
+    """held: no worker computes the last steps before the end is waited for. A fault comes before it then, however late the test is."""
+
+    def __init__(self, folder, records=97, epochs=10, batch=4, micro_batches=5, sleep_ms=1, held=False, **options):
         self.folder = pathlib.Path(folder)
         self.program, self.muster = 'elastic_worker', 'bin/muster'
         self.records, self.epochs, self.batch, self.micro_batches, self.sleep_ms = records, epochs, batch, micro_batches, sleep_ms
@@ -80,6 +83,10 @@ class Job:
         self.environment.pop('MUSTER_MICRO_BATCHES', None)
         self.workers = []
         self.coordinator = None
+        self.held = held
+        if held:
+            (self.folder / 'gate').write_bytes(bytes(self.steps() - HELD_STEPS))
+            self.environment.update(MUSTER_TEST_GATE=str(self.folder / 'gate'), MUSTER_TEST_GO=str(self.folder / 'go'))
 
     def steps(self):
         each = self.batch * self.micro_batches
@@ -137,6 +144,8 @@ class Job:
 
     def wait_for_end(self):
         """All that are left end well, and so does the coordinator."""
+        if self.held:
+            (self.folder / 'go').touch()
         for worker in self.alive():
             wait_for(lambda: not worker.alive(), f'the end of {worker.path}')
         wait_for(lambda: self.coordinator.poll() is not None, 'the end of the coordinator')

@@ -77,7 +77,7 @@ def test_workers_that_count_time_from_other_moments(tmp_path):
     """As on hosts that were started on different days: one is a day ahead; another one is killed."""
     words = ahead()
     model = quiet_run(tmp_path / 'quiet', epochs=20)
-    with Job(tmp_path, first_size=3, sleep_ms=2, epochs=20) as job:
+    with Job(tmp_path, first_size=3, sleep_ms=2, epochs=20, held=True) as job:
         here, there = job.program, tmp_path / 'there'
         there.write_text(f'#!/bin/sh\nexec {" ".join(words)} {BUILD / "tests" / here} "$@"\n')
         there.chmod(0o755)

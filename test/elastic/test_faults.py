@@ -30,7 +30,7 @@ def test_several_workers_have_the_model_of_one(tmp_path):
 
 @pytest.mark.parametrize('which', [0, 1, 2])
 def test_one_of_three_is_killed_and_the_others_go_on(tmp_path, which):
-    with Job(tmp_path, first_size=3, sleep_ms=2) as job:
+    with Job(tmp_path, first_size=3, sleep_ms=2, held=True) as job:
         job.add_workers(3)
         job.wait_for_version(5)
         job.workers[which].send(signal.SIGKILL)
@@ -43,7 +43,7 @@ def test_one_of_three_is_killed_and_the_others_go_on(tmp_path, which):
 
 def test_over_tcp_a_death_on_this_machine_is_seen_and_not_waited_for(tmp_path):
     """Else it would be left out as silent, when the deadline of 0.8 s is over."""
-    job = Job(tmp_path, first_size=3, sleep_ms=2)
+    job = Job(tmp_path, first_size=3, sleep_ms=2, held=True)
     job.use_tcp()
     with job:
         job.add_workers(3)
@@ -58,7 +58,7 @@ def test_over_tcp_a_death_on_this_machine_is_seen_and_not_waited_for(tmp_path):
 
 def test_deaths_in_recovery(tmp_path):
     """One after the other, while the others still deal with the one before."""
-    with Job(tmp_path, first_size=4, sleep_ms=2) as job:
+    with Job(tmp_path, first_size=4, sleep_ms=2, held=True) as job:
         job.add_workers(4)
         job.wait_for_version(5)
         for worker in job.workers[:-1]:
@@ -70,7 +70,7 @@ def test_deaths_in_recovery(tmp_path):
 
 def test_everyone_dies_and_another_begins_anew(tmp_path):
     """Without a checkpoint the model goes back to what it was at first, and the log with it."""
-    with Job(tmp_path, first_size=2, sleep_ms=2) as job:
+    with Job(tmp_path, first_size=2, sleep_ms=2, held=True) as job:
         job.add_workers(2)
         job.wait_for_version(5)
         job.kill_workers()
@@ -81,7 +81,7 @@ def test_everyone_dies_and_another_begins_anew(tmp_path):
 
 
 def test_who_was_stopped_can_write_nowhere(tmp_path):
-    with Job(tmp_path, first_size=2, sleep_ms=2) as job:
+    with Job(tmp_path, first_size=2, sleep_ms=2, held=True) as job:
         stopped, other = job.add_worker(), job.add_worker()
         job.wait_for_version(5)
         stopped.send(signal.SIGSTOP)
@@ -114,7 +114,7 @@ def test_who_is_stopped_while_others_form_is_not_waited_for(tmp_path):
 
 def test_the_coordinator_is_killed_and_no_step_is_lost(tmp_path):
     model = quiet_run(tmp_path / 'quiet', epochs=20)
-    with Job(tmp_path, first_size=2, sleep_ms=2, epochs=20) as job:
+    with Job(tmp_path, first_size=2, sleep_ms=2, epochs=20, held=True) as job:
         job.add_workers(2)
         for version in (5, 15, 25):
             job.wait_for_version(version)
@@ -127,7 +127,7 @@ def test_the_coordinator_is_killed_and_no_step_is_lost(tmp_path):
 
 
 def test_a_worker_is_killed_while_the_coordinator_is_away(tmp_path):
-    with Job(tmp_path, first_size=3, sleep_ms=2) as job:
+    with Job(tmp_path, first_size=3, sleep_ms=2, held=True) as job:
         job.add_workers(3)
         job.wait_for_version(5)
         job.kill_coordinator()
@@ -140,7 +140,7 @@ def test_a_worker_is_killed_while_the_coordinator_is_away(tmp_path):
 @pytest.mark.parametrize('over_tcp', [False, True])
 def test_all_workers_die_while_the_coordinator_is_away(tmp_path, over_tcp):
     """One that begins again knows which processes they were: it does not wait for the time of a lease, 30 s, to see them come back."""
-    job = Job(tmp_path, first_size=2, sleep_ms=2)
+    job = Job(tmp_path, first_size=2, sleep_ms=2, held=True)
     if over_tcp:
         job.use_tcp()
     with job:

@@ -85,7 +85,7 @@ class LeasedJob(HostsJob):
 @pytest.mark.parametrize('away', [True, False])
 @pytest.mark.parametrize('count', [1, 2, 3])
 def test_all_workers_on_other_hosts_die(tmp_path, hosts, count, away):
-    with HostsJob(tmp_path, hosts, first_size=count, sleep_ms=2) as job:
+    with HostsJob(tmp_path, hosts, first_size=count, sleep_ms=2, held=True) as job:
         job.add_workers(count)
         job.wait_for_version(5)
         began = job.lose_workers(away)

@@ -12,7 +12,7 @@ from job import Job
 from program import PATIENCE, turns, wait_for
 from test_shards import Shards, check_end
 
-LIMIT_S = 20
+LIMIT_S = 20 * PATIENCE
 ENTRY_GENERATION, ENTRY_STEPS = 3, 4
 
 

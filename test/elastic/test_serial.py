@@ -13,7 +13,7 @@ from job import Job
 @pytest.fixture(scope='module')
 def job(tmp_path_factory):
     """A worker is killed, another joins, the coordinator is killed; all die, and others begin anew."""
-    with Job(tmp_path_factory.mktemp('serial'), first_size=3, sleep_ms=2, epochs=20) as job:
+    with Job(tmp_path_factory.mktemp('serial'), first_size=3, sleep_ms=2, epochs=20, held=True) as job:
         job.add_workers(3)
         job.wait_for_version(5)
         job.kill_workers()
