@@ -34,6 +34,10 @@ def test_batch_norm_statistics_are_applied_in_the_order_of_the_micro_batches(loo
     assert look('statistics') == {'close': [True] * 3, 'tracked': 3}
 
 
+def test_a_model_in_training_can_be_copied_and_saved_whole(look):
+    assert look('copies') == {'moved': [1, 1], 'mine': 0, 'names muster': False}
+
+
 def test_other_buffers_are_those_of_the_last_micro_batch(look):
     assert look('vectors') == {'back': True, 'moved': True}
 

@@ -4,6 +4,7 @@ All passes of a step begin with the buffers of the step before. What a pass woul
 the pass's extra, and is applied when the step commits, in the order of the micro-batches: whoever computed which of them,
 and whenever, the buffers are the same on every worker.
 """
+import contextlib
 import struct
 
 import torch
@@ -20,6 +21,19 @@ def _size(tensor):
     return tensor.numel() * tensor.element_size()
 
 
+class Hook:
+    """Runs around a module's forward. Whoever copies or pickles the module gets one that does nothing, and needs no muster to be read."""
+
+    def __init__(self, call):
+        self.call = call
+
+    def __call__(self, *args):
+        return self.call(*args)
+
+    def __reduce__(self):
+        return getattr, (contextlib.nullcontext(), '__exit__')  # takes anything, returns None
+
+
 class Statistics:
     """Of one normalisation module: the sums that its calls in a pass add to its running statistics."""
 
@@ -29,7 +43,7 @@ class Statistics:
         self.size = _CALLS.size + _size(module.running_mean) + _size(module.running_var)
         self.kept = None  # while the module runs: its own buffers and momentum
         self.begin()
-        self.hooks = [module.register_forward_pre_hook(self._before), module.register_forward_hook(self._after)]
+        self.hooks = [module.register_forward_pre_hook(Hook(self._before)), module.register_forward_hook(Hook(self._after))]
 
     def begin(self):
         self.calls = 0

@@ -1,5 +1,6 @@
 """What muster.elastic does without a job: state, encoding, statistics, refusals. Prints JSON: by what was looked at."""
 import copy
+import io
 import json
 import pickle
 
@@ -128,6 +129,22 @@ def statistics():
     return {'close': close, 'tracked': int(ours[1].num_batches_tracked)}
 
 
+def copies():
+    """A module that is copied or saved whole while a pass is under way is one like any other."""
+    ours = network()
+    buffers = Buffers(ours)
+    buffers.begin()
+    file = io.BytesIO()
+    torch.save(ours, file)
+    saved = file.getvalue()
+    loaded = torch.load(io.BytesIO(saved), **({'weights_only': False} if torch.__version__ >= '2' else {}))
+    moved = []
+    for one in (loaded, copy.deepcopy(ours)):
+        one(torch.randn(6, 5))
+        moved.append(int(one[1].num_batches_tracked))
+    return {'moved': moved, 'mine': int(ours[1].num_batches_tracked), 'names muster': b'muster' in saved}
+
+
 def vectors():
     """A buffer that a forward changes is that of the last micro-batch, whoever computed it."""
     torch.manual_seed(1)
@@ -212,5 +229,5 @@ def keys():
             'digest': keyed.environment_digest() == keyed.environment_digest() != 0}
 
 
-LOOKS = (joiners, no_trace, codes, statistics, vectors, gradients, refused, wrapped, keys)
+LOOKS = (joiners, no_trace, codes, statistics, copies, vectors, gradients, refused, wrapped, keys)
 print(json.dumps({look.__name__: look() for look in LOOKS}), flush=True)
