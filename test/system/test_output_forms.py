@@ -97,7 +97,7 @@ def test_where_json_is_taken(muster):
     (['-o', 'custom-columns=A:.b,C'], "get: custom-columns: 'C' must be HEADER:FIELD"),
     (['-o', 'go-template={{.a}}'], '--output go-template is not here; use jsonpath='),
     (['-o', 'jsonpath-file=x'], 'use jsonpath="$(cat FILE)"'),
-    (['-o', 'yaml=x'], '--output must be one of json|yaml|wide|name|jsonpath=TEMPLATE|custom-columns=HEADER:FIELD,…'),
+    (['-o', 'yaml=x'], '-o must be one of json|yaml|wide|name|jsonpath=TEMPLATE|custom-columns=HEADER:FIELD,…'),
 ])
 def test_a_mistake_is_named(muster, words, says):
     assert says in muster.run('get', 'pods', *words, code=64).stderr

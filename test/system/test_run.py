@@ -338,7 +338,7 @@ def test_closed_output_ends_the_run(muster):
 @pytest.mark.parametrize('words, code, message', [
     (['run'], 64, 'no command and no file given'),
     (['run', '-f', 'missing.yaml'], 66, 'missing.yaml'),
-    (['run', '-n', '0', '--', 'true'], 64, '--ranks must be a number from 1'),
+    (['run', '-n', '0', '--', 'true'], 64, '-n must be a number from 1'),
     (['run', '-n', '2'], 64, 'no command given'),
     (['run', '--', 'true'], 64, 'the number of ranks is missing'),
     (['run', '-n', '1', '--image', '=x', '--', 'true'], 64, 'IMAGE=COMMAND'),

@@ -19,6 +19,7 @@ struct reader {
     int argc;
     char **argv;
     int at;
+    bool by_letter; /* the option that is being read */
     struct muster_err *err;
 };
 
@@ -87,16 +88,20 @@ static void give(struct reader *r, const struct cli_item *option, const char *va
     if (!*value && strcmp(option->name, "namespace") == 0) {
         return;
     }
+    const struct cli_item *written = option;
     if (strcmp(option->name, "nproc-per-node") == 0) {
         option = cli_option_find(r->args.command, "ranks", strlen("ranks"), 0);
     }
-    r->args.given[r->args.given_count++] = (struct args_given){option, value};
+    r->args.given[r->args.given_count++] =
+        (struct args_given){option, written, r->by_letter, value};
 }
 
 static int missing(struct reader *r, const struct cli_item *option)
 {
-    return muster_fail(r->err, MUSTER_EINVAL, "%s: --%s needs a value: %s", r->args.command->name,
-                       option->name, option->argument);
+    const char letter[] = {option->letter, '\0'};
+    return muster_fail(r->err, MUSTER_EINVAL, "%s: %s%s needs a value: %s", r->args.command->name,
+                       r->by_letter ? "-" : "--", r->by_letter ? letter : option->name,
+                       option->argument);
 }
 
 /* `inline_value` is what follows "=" or a letter, or NULL. */
@@ -144,6 +149,7 @@ static int take_refused(struct reader *r, const struct elasticdl_refused *flag, 
 static int read_long(struct reader *r, const char *text)
 {
     size_t length = strcspn(text, "=");
+    r->by_letter = false;
     const char *value = text[length] == '=' ? text + length + 1 : NULL;
     const struct cli_item *option = cli_option_find(r->args.command, text, length, 0);
     if (!option) {
@@ -198,6 +204,7 @@ static int check_namespace(struct reader *r, const struct cli_item *option)
 
 static int read_letters(struct reader *r, const char *letters)
 {
+    r->by_letter = true;
     for (; *letters; letters++) {
         const struct cli_item *option = cli_option_find(r->args.command, NULL, 0, *letters);
         if (!option) {
@@ -310,7 +317,7 @@ int args_give(struct args *args, const char *option, char *value, struct muster_
         return err_no_memory(err);
     }
     args->owned[args->owned_count++] = value;
-    args->given[args->given_count++] = (struct args_given){item, value};
+    args->given[args->given_count++] = (struct args_given){item, item, false, value};
     return 0;
 }
 

@@ -16,6 +16,8 @@
 
 struct args_given {
     const struct cli_item *option;
+    const struct cli_item *written; /* the same, or one that stands for it (--nproc-per-node) */
+    bool by_letter;
     const char *value; /* "" for a flag */
 };
 
@@ -50,6 +52,12 @@ const char *args_value(const struct args *args, const char *option);
 /* The same, NULL where that is "". */
 const char *args_text(const struct args *args, const char *option);
 bool args_flag(const struct args *args, const char *option);
+
+enum { ARGS_SPELLING_BYTES = 72 };
+
+/* An option as the line has it last: "-n", "--nproc-per-node"; by its name where it has none. */
+const char *args_spelling(const struct args *args, const char *option,
+                          char ret[ARGS_SPELLING_BYTES]);
 
 /* The values of an option that may be repeated: next after *at (start with 0), NULL at the end. */
 const char *args_each(const struct args *args, const char *option, size_t *at);

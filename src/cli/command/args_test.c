@@ -101,7 +101,9 @@ static void mistakes_are_named(void **state)
          "get: unknown option --wach; did you mean --watch? (muster get --help)"},
         {"get", {"--zzzzzzzzz=1"}, "get: unknown option --zzzzzzzzz (muster get --help)"},
         {"get", {"-wz"}, "get: unknown option -z (muster get --help)"},
-        {"get", {"-n"}, "get: --namespace needs a value: NAMESPACE"},
+        {"get", {"-n"}, "get: -n needs a value: NAMESPACE"},
+        {"get", {"--namespace"}, "get: --namespace needs a value: NAMESPACE"},
+        {"wait", {"--timeout"}, "wait: --timeout needs a value: DURATION"},
         {"get", {"--watch=yes"}, "get: --watch takes no value"},
         {"get",
          {"-n", "4"},
@@ -141,6 +143,27 @@ static void numbers_stay_in_their_range(void **state)
     args_done(&args);
 }
 
+/* Who writes -n 0 did not write --ranks. */
+static void a_message_names_an_option_as_it_was_written(void **state)
+{
+    (void)state;
+    static const struct {
+        char *word;
+        const char *start;
+    } cases[] = {
+        {"-n0", "run: -n must be a number from 1 to 9, not '0'"},
+        {"--ranks=0", "run: --ranks must be a number from 1 to 9, not '0'"},
+        {"--nproc_per_node=0", "run: --nproc-per-node must be a number from 1 to 9, not '0'"},
+    };
+    int64_t number = 1;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(PARSE("run", cases[i].word, "true"), 0);
+        assert_int_equal(args_number(&args, "ranks", 1, 9, &number, &err), MUSTER_EINVAL);
+        assert_string_equal(err.text, cases[i].start);
+        args_done(&args);
+    }
+}
+
 static void durations_have_units(void **state)
 {
     (void)state;
@@ -165,7 +188,7 @@ static void choices_are_those_of_the_help(void **state)
     const char *format = NULL;
     assert_int_equal(PARSE("version", "-o", "yam"), 0);
     assert_int_equal(args_choice(&args, "output", &format, &err), MUSTER_EINVAL);
-    assert_string_equal(err.text, "version: --output must be one of json|yaml, not 'yam'");
+    assert_string_equal(err.text, "version: -o must be one of json|yaml, not 'yam'");
     args_done(&args);
     assert_int_equal(PARSE("version", "-o", "yaml"), 0);
     assert_int_equal(args_choice(&args, "output", &format, &err), 0);
@@ -183,6 +206,7 @@ int main(void)
         cmocka_unit_test(repeated_options_come_in_order),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(numbers_stay_in_their_range),
+        cmocka_unit_test(a_message_names_an_option_as_it_was_written),
         cmocka_unit_test(durations_have_units),
         cmocka_unit_test(choices_are_those_of_the_help),
     };

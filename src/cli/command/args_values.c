@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,9 +67,26 @@ bool args_flag(const struct args *args, const char *option)
     return args_each(args, option, &at) != NULL;
 }
 
+const char *args_spelling(const struct args *args, const char *option,
+                          char ret[ARGS_SPELLING_BYTES])
+{
+    const struct cli_item *wanted = known(args, option);
+    snprintf(ret, ARGS_SPELLING_BYTES, "--%s", option);
+    for (size_t i = 0; i < args->given_count; i++) {
+        const struct args_given *g = &args->given[i];
+        if (g->option == wanted && g->by_letter) {
+            snprintf(ret, ARGS_SPELLING_BYTES, "-%c", g->written->letter);
+        } else if (g->option == wanted) {
+            snprintf(ret, ARGS_SPELLING_BYTES, "--%s", g->written->name);
+        }
+    }
+    return ret;
+}
+
 int args_number(const struct args *args, const char *option, int64_t least, int64_t most,
                 int64_t *ret, struct muster_err *err)
 {
+    char spelling[ARGS_SPELLING_BYTES];
     const char *text = args_value(args, option);
     if (!text) {
         return 0;
@@ -78,8 +96,9 @@ int args_number(const struct args *args, const char *option, int64_t least, int6
     long long number = strtoll(text, &end, 10);
     if (end == text || *end || errno || number < least || number > most) {
         return muster_fail(err, MUSTER_EINVAL,
-                           "%s: --%s must be a number from %lld to %lld, not '%s'",
-                           args->command->name, option, (long long)least, (long long)most, text);
+                           "%s: %s must be a number from %lld to %lld, not '%s'",
+                           args->command->name, args_spelling(args, option, spelling),
+                           (long long)least, (long long)most, text);
     }
     *ret = number;
     return 0;
@@ -88,6 +107,7 @@ int args_number(const struct args *args, const char *option, int64_t least, int6
 int args_duration(const struct args *args, const char *option, int64_t *ret_ms,
                   struct muster_err *err)
 {
+    char spelling[ARGS_SPELLING_BYTES];
     const char *text = args_value(args, option);
     if (!text) {
         return 0;
@@ -95,13 +115,14 @@ int args_duration(const struct args *args, const char *option, int64_t *ret_ms,
     return duration_read(text, ret_ms) == 0
                ? 0
                : muster_fail(err, MUSTER_EINVAL,
-                             "%s: --%s must be a duration such as 30s, 10m or 1h30m, not '%s'",
-                             args->command->name, option, text);
+                             "%s: %s must be a duration such as 30s, 10m or 1h30m, not '%s'",
+                             args->command->name, args_spelling(args, option, spelling), text);
 }
 
 int args_choice(const struct args *args, const char *option, const char **ret,
                 struct muster_err *err)
 {
+    char spelling[ARGS_SPELLING_BYTES];
     const char *text = args_value(args, option);
     if (!text) {
         return 0;
@@ -115,6 +136,6 @@ int args_choice(const struct args *args, const char *option, const char **ret,
         }
         at += length;
     }
-    return muster_fail(err, MUSTER_EINVAL, "%s: --%s must be one of %s, not '%s'",
-                       args->command->name, option, words, text);
+    return muster_fail(err, MUSTER_EINVAL, "%s: %s must be one of %s, not '%s'",
+                       args->command->name, args_spelling(args, option, spelling), words, text);
 }
