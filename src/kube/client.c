@@ -110,6 +110,11 @@ void kube_hurry_when(struct kube *kube, const volatile sig_atomic_t *flag)
     kube->hurry_when = flag;
 }
 
+void kube_say_slow(struct kube *kube, void (*say)(const struct kube *kube, int waited_s))
+{
+    kube->say_slow = say;
+}
+
 void kube_set_dry_run(struct kube *kube, bool on)
 {
     kube->dry_run = on;

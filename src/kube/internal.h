@@ -11,6 +11,7 @@ enum {
     KUBE_REPLY_BYTES_MAX = 256 << 20, /* a list of everything */
     KUBE_REQUEST_MS = 60000,
     KUBE_HURRIED_MS = 10000,
+    KUBE_SLOW_MS = 5000,   /* then say_slow is called */
     KUBE_START_MS = 20000, /* until a fresh controller must answer */
     KUBE_RETRY_MS = 100,
     HTTP_REFUSED = 400, /* this status and all above */
@@ -29,7 +30,8 @@ struct kube {
     json_t *status;
     bool dry_run;
     bool hurried;
-    const volatile sig_atomic_t *hurry_when; /* or NULL */
+    const volatile sig_atomic_t *hurry_when;                 /* or NULL */
+    void (*say_slow)(const struct kube *kube, int waited_s); /* or NULL */
 };
 
 /* start.c: returns when a controller answers on the socket; starts one where kube->start says so.

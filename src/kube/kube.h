@@ -104,6 +104,10 @@ void kube_hurry(struct kube *kube);
 /* The same from when *flag is not 0, also for the request that waits then. */
 void kube_hurry_when(struct kube *kube, const volatile sig_atomic_t *flag);
 
+/* `say` is called when our own controller has not answered a request for `waited_s` seconds: once
+ * for each request, which goes on waiting. It may not ask the controller anything. */
+void kube_say_slow(struct kube *kube, void (*say)(const struct kube *kube, int waited_s));
+
 /* While on, creations and patches are dry runs: checked as in earnest, kept nowhere. */
 void kube_set_dry_run(struct kube *kube, bool on);
 bool kube_is_dry_run(const struct kube *kube);

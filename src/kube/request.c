@@ -26,8 +26,11 @@ struct exchange {
     const char *body; /* or NULL */
     size_t body_bytes;
     bool table;
-    const volatile sig_atomic_t *hurry_when;
-    int64_t hurried_ms; /* when it was seen to be set; 0: not yet */
+    const struct kube *kube; /* whose hurry_when and say_slow are looked at */
+    int64_t hurried_ms;      /* when hurry_when was seen to be set; 0: not yet */
+    curl_off_t moved_bytes;
+    int64_t moved_ms; /* when bytes moved last */
+    bool said_slow;
     struct buf reply;
     long http_status;
     int64_t retry_after_ms; /* < 0: not asked for */
@@ -73,13 +76,29 @@ static long limit_ms(const struct kube *kube)
     return kube->hurried ? KUBE_HURRIED_MS : KUBE_REQUEST_MS;
 }
 
+/* Who is in a hurry has a short limit, which says it. */
+static void watch_for_silence(struct exchange *x, curl_off_t bytes)
+{
+    const struct kube *kube = x->kube;
+    if (bytes != x->moved_bytes) {
+        x->moved_bytes = bytes;
+        x->moved_ms = clock_ms();
+    }
+    if (kube->say_slow && !kube->is_cluster && !kube->hurried && !x->said_slow &&
+        clock_ms() - x->moved_ms >= KUBE_SLOW_MS) {
+        x->said_slow = true;
+        kube->say_slow(kube, KUBE_SLOW_MS / 1000);
+    }
+}
+
 /* curl asks once a second at least. */
 static int on_progress(void *context, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
                        curl_off_t up)
 {
-    (void)down_total, (void)down, (void)up_total, (void)up;
+    (void)down_total, (void)up_total;
     struct exchange *x = context;
-    if (!*x->hurry_when) {
+    watch_for_silence(x, down + up);
+    if (!x->kube->hurry_when || !*x->kube->hurry_when) {
         return 0;
     }
     x->hurried_ms = x->hurried_ms ? x->hurried_ms : clock_ms();
@@ -94,12 +113,11 @@ static CURLcode transfer(struct kube *kube, struct exchange *x, struct curl_slis
     curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, limit_ms(kube));
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, collect);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, x);
-    if (kube->hurry_when) {
-        x->hurry_when = kube->hurry_when;
-        curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
-        curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, on_progress);
-        curl_easy_setopt(easy, CURLOPT_XFERINFODATA, x);
-    }
+    x->kube = kube;
+    x->moved_ms = clock_ms();
+    curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, on_progress);
+    curl_easy_setopt(easy, CURLOPT_XFERINFODATA, x);
     if (x->body) {
         curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)x->body_bytes);
         curl_easy_setopt(easy, CURLOPT_POSTFIELDS, x->body);

@@ -1,10 +1,11 @@
 """A controller that has too much to do: what a run shows then."""
 import os
+import signal
 import socket
 import threading
 
 import pytest
-from conftest import shell
+from conftest import LIMIT_S, shell
 
 
 class Deaf:
@@ -80,3 +81,27 @@ def test_a_controller_that_needs_more_than_ten_seconds_to_answer_is_waited_for(m
     between = deaf(b'/leases/', 11)
     muster.run('run', '-n', '1', '--', *shell('true'))
     assert between.held == 1
+
+
+def test_a_controller_that_is_stopped_is_said_while_a_command_waits(muster):
+    muster.run('up')
+    controller = muster.status()
+    os.kill(controller, signal.SIGSTOP)
+    process = muster.start('get', 'jobs')
+    try:
+        said = process.stderr.readline()
+    finally:
+        os.kill(controller, signal.SIGCONT)
+    assert f'the controller (process {controller}) is stopped and does not answer' in said and f'kill -CONT {controller}' in said
+    _, err = process.communicate(timeout=LIMIT_S)
+    assert (process.returncode, err) == (0, 'No resources found in default namespace.\n')
+
+
+def test_a_controller_that_is_slow_is_said_while_a_command_waits(muster, deaf):
+    between = deaf(b'/pytorchjobs', 7)
+    done = muster.run('get', 'jobs')
+    assert between.held == 1
+    said, none = done.stderr.splitlines()
+    assert said == (f'muster: the controller (process {os.getpid()}) has not answered for 5 s; still waiting '
+                    '(if it hangs: muster down --force)')
+    assert none == 'No resources found in default namespace.'

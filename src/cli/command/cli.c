@@ -2,6 +2,7 @@
 #include "cli/command/cli.h"
 
 #include "base/err.h"
+#include "base/system/process_stat.h"
 #include "base/yaml/yaml.h"
 
 #include <errno.h>
@@ -10,6 +11,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Whoever typed the command would else see nothing for a minute. */
+static void say_slow(const struct kube *kube, int waited_s)
+{
+    struct process_stat controller;
+    pid_t pid = kube_controller_pid(kube);
+    if (pid <= 0) { /* it runs in another container, say */
+        cli_say("the controller has not answered for %d s; still waiting", waited_s);
+    } else if (process_stat_read(pid, &controller) && controller.state == 'T') {
+        cli_say("the controller (process %d) is stopped and does not answer; still waiting: kill "
+                "-CONT %d continues it",
+                (int)pid, (int)pid);
+    } else {
+        cli_say("the controller (process %d) has not answered for %d s; still waiting (if it "
+                "hangs: muster down --force)",
+                (int)pid, waited_s);
+    }
+}
 
 int cli_connect(struct cli *cli, enum kube_start start)
 {
@@ -20,7 +39,11 @@ int cli_connect(struct cli *cli, enum kube_start start)
     if (no_start && *no_start) {
         start = KUBE_RUNNING;
     }
-    return kube_open(&cli->loop, start, &cli->kube, &cli->err);
+    int r = kube_open(&cli->loop, start, &cli->kube, &cli->err);
+    if (r == 0) {
+        kube_say_slow(cli->kube, say_slow);
+    }
+    return r;
 }
 
 void cli_say(const char *format, ...)
