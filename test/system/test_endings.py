@@ -182,6 +182,17 @@ def test_deletion_through_the_api_begins_with_term(muster):
     assert asked(muster) == ['TERM']
 
 
+def test_a_run_whose_job_is_deleted_waits_for_its_ranks(muster):
+    process = started(muster, with_grace(job('gone', shell(f'{RECORDS}; echo saved')), LONG_S))
+    muster.run('delete', 'job', 'gone')
+    wait_for(lambda: 'job gone was deleted: waiting for 1 rank' in process.stderr.readline(), 'it says what it waits for')
+    assert process.poll() is None and asked(muster) == ['TERM']
+    (muster.work / 'go').touch()
+    code, out, err = ended(process)
+    assert (code, out) == (1, '[rank 0] saved\n'), err
+    assert 'job gone was deleted after' in err.splitlines()[-1]
+
+
 @pytest.mark.parametrize('succeeded', [False, True])
 @pytest.mark.parametrize('number, code', CODES[:2])
 def test_the_same_signal_twice_kills_at_once(muster, number, code, succeeded):

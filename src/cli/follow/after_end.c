@@ -13,6 +13,7 @@
 enum {
     NOTICE_MS = 10000, /* after the end: who still runs is said */
     GPU_NOTICE_MS = 1000,
+    DELETED_NOTICE_MS = 1000,
     NAMES_BYTES_MAX = 4096,
     NAMES_MAX = 8,
 };
@@ -84,8 +85,20 @@ static bool is_due(const struct followed_job *j, bool *done, int64_t after_ms)
     return due;
 }
 
+static void tell_who_ends(const struct followed_job *j)
+{
+    size_t count = follow_count_running(j, true);
+    screen_note(j->follow->screen,
+                "job %s was deleted: waiting for %zu rank%s, which may use %s grace period to end",
+                j->name, count, count == 1 ? "" : "s", count == 1 ? "its" : "their");
+}
+
 void after_end_check(struct followed_job *j)
 {
+    if (follow_deleted_end(j) && !j->follow->interrupt.signal &&
+        is_due(j, &j->stragglers_told, DELETED_NOTICE_MS)) {
+        tell_who_ends(j);
+    }
     bool goes_on = j->over && !j->deleted && !j->follow->interrupt.signal &&
                    verdict_of(j->object, NULL, false).end == VERDICT_SUCCEEDED &&
                    follow_count_running(j, false) > 0;

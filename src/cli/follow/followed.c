@@ -37,3 +37,8 @@ size_t follow_count_running(const struct followed_job *j, bool terminating)
     }
     return count;
 }
+
+bool follow_deleted_end(const struct followed_job *j)
+{
+    return j->deleted && follow_count_running(j, true) > follow_count_running(j, false);
+}
