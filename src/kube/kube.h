@@ -111,7 +111,8 @@ void kube_say_slow(struct kube *kube, void (*say)(const struct kube *kube, int w
 /* While on, creations and patches are dry runs: checked as in earnest, kept nowhere. */
 void kube_set_dry_run(struct kube *kube, bool on);
 bool kube_is_dry_run(const struct kube *kube);
-/* grace_s < 0: the object's own grace period. */
+/* One object: MUSTER_EINVAL where `ref` has no name, as with kube_patch. grace_s < 0: the object's
+ * own grace period. */
 int kube_delete(struct kube *kube, const struct kube_ref *ref, int64_t grace_s,
                 struct muster_err *err);
 

@@ -249,10 +249,24 @@ static int request(struct kube *kube, struct exchange *x, const json_t *body, js
     return ask(kube, x, ret, err);
 }
 
+/* Without a name the path is that of all objects of the kind. */
+static int check_name(const struct exchange *x, const struct kube_ref *ref, struct muster_err *err)
+{
+    bool of_one = strcmp(x->method, "DELETE") == 0 || strcmp(x->method, "PATCH") == 0;
+    return (ref->name && *ref->name) || (!ref->name && !of_one)
+               ? 0
+               : muster_fail(err, MUSTER_EINVAL, "%s of a %s without a name", x->method,
+                             ref->resource->kind);
+}
+
 static int on_ref(struct kube *kube, struct exchange *x, const struct kube_ref *ref,
                   const struct kube_query *query, const json_t *body, json_t **ret,
                   struct muster_err *err)
 {
+    int r = check_name(x, ref, err);
+    if (r < 0) {
+        return r;
+    }
     muster_auto(free) char *path = kube_path(ref, query);
     if (!path) {
         return muster_fail(err, MUSTER_ETOOBIG, "the request's path is too long");

@@ -302,6 +302,10 @@ def test_completion_makes_no_state_folder(muster):
     (['describe', 'a', 'b', '-o'], 'unknown option -o'),
     (['scale', 'x'], '--replicas=N'),
     (['logs'], 'give a job, a pod'),
+    (['scale', 'pods', 'x', '--workers', '2'], 'scale: pods cannot be scaled; only jobs can'),
+    (['scale', 'svc/x', '--workers', '2'], 'scale: services cannot be scaled; only jobs can'),
+    (['suspend', 'pods', 'x', 'y'], 'suspend: pods cannot be suspended; only jobs can'),
+    (['resume', 'job/x', 'node/y'], 'resume: nodes cannot be resumed; only jobs can'),
 ])
 def test_wrong_command_lines(muster, words, message):
     assert message in muster.run(*words, code=64).stderr
@@ -339,6 +343,33 @@ def test_every_verb_says_that_a_job_is_not_there(muster):
     for words in NAMED:
         done = muster.run(*words.format('nosuch').split(), code=66)
         assert 'nosuch' in done.stderr and not done.stdout, words
+
+
+UNNAMED = ['delete {}', 'delete job {}', 'delete pods {}', 'delete job/{}', 'get job {}', 'get job/{}', 'describe {}', 'logs {}', 'stacks {}',
+           'exec {} -- true', 'top {}', 'events {}', 'events job/{}', 'wait {}', 'wait --for=delete {}', 'scale {} --workers 2', 'suspend {}',
+           'resume {}']
+
+
+def test_an_empty_name_means_no_object(muster):
+    """As a shell's variable that is not set gives it: `muster delete job "$NAME"` is not all jobs."""
+    submit(muster)
+    for words in UNNAMED:
+        done = muster.run(*[word.format('') for word in words.split()], code=64)
+        assert 'there is no name in' in done.stderr and not done.stdout, words
+    assert 'neither NAME nor KIND/NAME' in muster.run('delete', 'job/mnist/x', code=64).stderr
+    assert muster.condition('mnist') == 'Running' and len(muster.get('pods')) == 1
+
+
+def test_a_file_without_a_name_deletes_and_changes_nothing(muster):
+    submit(muster)
+    unnamed = job('x', shell('true'))
+    unnamed['metadata'] = {'generateName': 'mnist-'}
+    path = muster.write('generated.yaml', job('mnist', shell('true')), unnamed)
+    for verb in ('delete', 'apply'):
+        assert 'has no metadata.name' in muster.run(verb, '-f', path, code=65).stderr
+    assert muster.condition('mnist') == 'Running' and len(muster.get('jobs')) == 1
+    (muster.work / 'broken.yaml').write_text('a: [1')
+    assert '1 error; nothing was deleted' in muster.run('delete', '-f', 'broken.yaml', code=65).stderr
 
 
 def test_what_is_there_and_empty_is_no_error(muster):

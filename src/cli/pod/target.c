@@ -33,12 +33,24 @@ static int unknown_kind(struct cli *cli, const char *word)
     return r;
 }
 
+/* An empty name (a shell's variable that is not set) would mean all objects of the kind. */
+static int check_name(struct cli *cli, const char *name, const char *word)
+{
+    const char *verb = cli->args.command->name;
+    if (!*name) {
+        return muster_fail(&cli->err, MUSTER_EINVAL, "%s: there is no name in '%s'", verb, word);
+    }
+    return strchr(name, '/') ? muster_fail(&cli->err, MUSTER_EINVAL,
+                                           "%s: '%s' is neither NAME nor KIND/NAME", verb, word)
+                             : 0;
+}
+
 int target_read(struct cli *cli, const char *word, struct target *ret)
 {
     const char *slash = strchr(word, '/');
     if (!slash) {
         *ret = (struct target){NULL, word};
-        return 0;
+        return check_name(cli, word, word);
     }
     char kind[KIND_BYTES];
     snprintf(kind, sizeof kind, "%.*s", (int)(slash - word), word);
@@ -47,7 +59,7 @@ int target_read(struct cli *cli, const char *word, struct target *ret)
         return unknown_kind(cli, kind);
     }
     *ret = (struct target){resource, slash + 1};
-    return 0;
+    return check_name(cli, slash + 1, word);
 }
 
 static int add(struct cli *cli, struct targets *targets, struct target target)
@@ -76,7 +88,8 @@ static int add_kinds(struct cli *cli, const char *kinds, const char **names, str
             r = add(cli, ret, (struct target){resource, NULL});
         }
         for (const char **name = names; *name && r == 0; name++) {
-            r = add(cli, ret, (struct target){resource, *name});
+            r = check_name(cli, *name, *name);
+            r = r < 0 ? r : add(cli, ret, (struct target){resource, *name});
         }
     }
     return r;
@@ -118,6 +131,18 @@ int targets_read_named(struct cli *cli, size_t most, struct targets *ret)
     }
     int r = targets_read(cli, true, ret);
     return r == 0 && ret->count > most ? cli_expect_operands(cli, 1, words - 1) : r;
+}
+
+int targets_are_jobs(struct cli *cli, const struct targets *targets, const char *done)
+{
+    for (size_t i = 0; i < targets->count; i++) {
+        const struct kube_resource *resource = targets->list[i].resource;
+        if (resource && resource != kube_resource_find("pytorchjobs")) {
+            return muster_fail(&cli->err, MUSTER_EINVAL, "%s: %s cannot be %s; only jobs can",
+                               cli->args.command->name, resource->plural, done);
+        }
+    }
+    return 0;
 }
 
 static int look(struct cli *cli, const char *namespace, const char *kind, struct target *target,

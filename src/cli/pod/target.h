@@ -28,6 +28,9 @@ int target_read(struct cli *cli, const char *word, struct target *ret);
  * may be called "job". */
 int targets_read_named(struct cli *cli, size_t most, struct targets *ret);
 
+/* MUSTER_EINVAL names the first that is no job: pods cannot be `done` ("scaled"). */
+int targets_are_jobs(struct cli *cli, const struct targets *targets, const char *done);
+
 /* A bare name becomes the job of that name, or where `or_pod` the pod; its object in *ret (may be
  * NULL). MUSTER_ENOENT says what was looked for. */
 int target_find(struct cli *cli, const char *namespace, bool or_pod, struct target *target,

@@ -88,9 +88,10 @@ static int read_file(struct cli *cli, const char *path, enum objects_use use,
 
 static int say_errors(struct cli *cli, size_t errors)
 {
+    const char *done = strcmp(cli->args.command->name, "delete") == 0 ? "deleted" : "created";
     return errors == 0 ? 0
-                       : muster_fail(&cli->err, MUSTER_EDATA, "%zu error%s; nothing was created",
-                                     errors, errors == 1 ? "" : "s");
+                       : muster_fail(&cli->err, MUSTER_EDATA, "%zu error%s; nothing was %s", errors,
+                                     errors == 1 ? "" : "s", done);
 }
 
 int objects_read_text(struct cli *cli, const char *label, const char *text, enum objects_use use,
@@ -174,6 +175,17 @@ void objects_done(struct objects *objects)
     }
     free(objects->list);
     *objects = (struct objects){0};
+}
+
+int objects_check_named(struct cli *cli, const json_t *object)
+{
+    return *doc_text(object, "metadata.name", "")
+               ? 0
+               : muster_fail(&cli->err, MUSTER_EDATA,
+                             "%s: a %s of the file has no metadata.name, and its generateName %s "
+                             "does not say which object is meant",
+                             cli->args.command->name, doc_text(object, "kind", "object"),
+                             doc_text(object, "metadata.generateName", ""));
 }
 
 struct kube_ref objects_ref(const struct cli *cli, const json_t *object)

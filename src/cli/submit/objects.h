@@ -30,6 +30,9 @@ void objects_done(struct objects *objects);
  * then default. Borrowed. */
 struct kube_ref objects_ref(const struct cli *cli, const json_t *object);
 
+/* MUSTER_EDATA when the file gives it a generateName alone, which finds no object. */
+int objects_check_named(struct cli *cli, const json_t *object);
+
 bool objects_is_job(const json_t *object);
 
 /* One annotation; takes `value`. */

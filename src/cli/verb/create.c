@@ -105,7 +105,8 @@ static int change(const struct creator *c, json_t *object, json_t **ret, const c
 {
     struct kube_ref ref = objects_ref(c->cli, object);
     muster_auto(doc) json_t *before = NULL;
-    int r = kube_get(c->cli->kube, &ref, &before, &c->cli->err);
+    int r = objects_check_named(c->cli, object);
+    r = r < 0 ? r : kube_get(c->cli->kube, &ref, &before, &c->cli->err);
     if (r == MUSTER_ENOENT) {
         *verb = "created";
         return make(c, object, ret);

@@ -68,6 +68,9 @@ static int delete_files(const struct deleter *d)
 {
     struct objects objects = {0};
     int r = objects_read(d->cli, OBJECTS_NAMES, &objects);
+    for (size_t i = 0; i < objects.count && r == 0; i++) {
+        r = objects_check_named(d->cli, objects.list[i]);
+    }
     /* Jobs lie last in the list and go first: they use the others. */
     for (size_t i = objects.count; i > 0 && r == 0; i--) {
         struct kube_ref ref = objects_ref(d->cli, objects.list[i - 1]);

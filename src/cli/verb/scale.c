@@ -30,6 +30,7 @@ int cli_scale(struct cli *cli)
     int64_t replicas = -1;
     int r = read_workers(cli, &replicas);
     r = r < 0 ? r : targets_read_named(cli, 1, &targets);
+    r = r < 0 ? r : targets_are_jobs(cli, &targets, "scaled");
     r = r < 0 ? r : cli_connect(cli, KUBE_START);
     r = r < 0 ? r : target_find(cli, cli_namespace(cli), false, &targets.list[0], NULL);
     if (r < 0) {

@@ -25,6 +25,7 @@ static int each(struct cli *cli, bool suspend)
 {
     struct targets targets;
     int r = targets_read_named(cli, TARGETS_MAX, &targets);
+    r = r < 0 ? r : targets_are_jobs(cli, &targets, suspend ? "suspended" : "resumed");
     r = r < 0 ? r : cli_connect(cli, KUBE_START);
     for (size_t i = 0; r == 0 && i < targets.count; i++) {
         r = set_suspend(cli, targets.list[i], suspend);
