@@ -320,7 +320,7 @@ def test_ctrl_c_ends_a_job_that_reads_a_terminal(muster):
 
 
 def test_standard_input_of_whom(muster):
-    assert 'has 2 ranks, 0 to 1' in muster.run('run', '-n', 2, '--stdin', 2, '--', 'cat', code=64).stderr
+    assert 'the last rank of the job is 1' in muster.run('run', '-n', 2, '--stdin', 2, '--', 'cat', code=64).stderr
     assert 'a rank is a number' in muster.run('run', '-n', 2, '--stdin', 'x', '--', 'cat', code=64).stderr
     assert 'not both' in muster.run('run', '-f', '-', '--stdin', 0, code=64, stdin=json.dumps(job('a', ['cat']))).stderr
 

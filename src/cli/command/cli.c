@@ -56,6 +56,13 @@ void cli_say(const char *format, ...)
     fprintf(stderr, "%s: %s\n", cli_tool->name, text);
 }
 
+void cli_say_none(const struct cli *cli)
+{
+    const char *namespace = cli_namespace(cli);
+    fprintf(stderr, namespace ? "No resources found in %s namespace.\n" : "No resources found.\n",
+            namespace);
+}
+
 const char *cli_namespace(const struct cli *cli)
 {
     if (args_has_flag(&cli->args, "all-namespaces")) {

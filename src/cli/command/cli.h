@@ -36,6 +36,9 @@ int cli_connect(struct cli *cli, enum kube_start start);
 /* "muster: warning: …" and "muster: …" on standard error. */
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* "No resources found in default namespace.", as kubectl says it, on standard error. */
+void cli_say_none(const struct cli *cli);
+
 /* The namespace of --namespace (else the context's), or NULL with --all-namespaces. */
 const char *cli_namespace(const struct cli *cli);
 

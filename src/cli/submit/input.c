@@ -48,8 +48,8 @@ int input_annotate(json_t *object, const char *rank, struct muster_err *err)
     }
     int64_t number = strtol(rank, NULL, 10);
     if (number >= ranks_of(object)) {
-        return muster_fail(err, MUSTER_EINVAL, "--stdin %s: the job has %lld ranks, 0 to %lld",
-                           rank, (long long)ranks_of(object), (long long)ranks_of(object) - 1);
+        return muster_fail(err, MUSTER_EINVAL, "--stdin %s: the last rank of the job is %lld", rank,
+                           (long long)ranks_of(object) - 1);
     }
     char text[24];
     (void)snprintf(text, sizeof text, "%lld", (long long)number);

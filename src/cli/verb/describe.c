@@ -84,6 +84,9 @@ static int print_list(struct cli *cli, const struct kube_resource *resource)
     struct kube_query query = {.labels = args_value(&cli->args, "selector")};
     muster_auto(doc) json_t *list = NULL;
     int r = kube_list(cli->kube, &ref, &query, &list, &cli->err);
+    if (r == 0 && json_array_size(doc_at(list, "items")) == 0) {
+        cli_say_none(cli);
+    }
     size_t i;
     json_t *item;
     json_array_foreach (doc_at(list, "items"), i, item) {

@@ -40,20 +40,13 @@ static int print_table(struct getter *g, const json_t *data)
     return r;
 }
 
-static void say_nothing_found(const struct getter *g)
-{
-    const char *namespace = cli_namespace(g->cli);
-    fprintf(stderr, namespace ? "No resources found in %s namespace.\n" : "No resources found.\n",
-            namespace);
-}
-
 static int get_table(struct getter *g, const struct target *target)
 {
     struct kube_ref ref = ref_of(g, target);
     muster_auto(doc) json_t *data = NULL;
     int r = kube_list(g->cli->kube, &ref, &g->query, &data, &g->cli->err);
     if (r == 0 && json_array_size(doc_at(data, "rows")) == 0) {
-        say_nothing_found(g);
+        cli_say_none(g->cli);
     }
     return r < 0 ? r : print_table(g, data);
 }
