@@ -181,6 +181,11 @@ static int unknown_letter(struct reader *r, char letter)
     if (is_run(r) && r->args.operand_count > 0 && torchrun_is_script(r->args.operands[0])) {
         return unseparated_command(r);
     }
+    if (letter == 'n' && args_has(&r->args, "num_workers")) {
+        return muster_fail(r->err, MUSTER_EINVAL,
+                           "%s: unknown option -n; the number of workers is --num_workers N",
+                           r->args.command->name);
+    }
     return muster_fail(r->err, MUSTER_EINVAL, "%s: unknown option -%c (%s %s --help)",
                        r->args.command->name, letter, cli_tool->name, r->args.command->name);
 }
