@@ -120,9 +120,22 @@ def test_events_are_in_order(muster):
 def test_wait_for_conditions_and_deletion(muster):
     muster.run('create', muster.write('job.yaml', job('short', shell('sleep 0.3'))))
     assert 'condition met' in muster.run('wait', '--for=condition=Succeeded', 'job/short', '--timeout', f'{LIMIT_S}s').stdout
-    assert 'timed out' in muster.run('wait', '--for=condition=Failed', 'short', '--timeout', '200ms', code=75).stderr
+    muster.run('create', muster.write('job.yaml', job('long', shell('sleep 1000'))))
+    assert 'timed out' in muster.run('wait', '--for=condition=Failed', 'long', '--timeout', '200ms', code=75).stderr
     assert 'there is no pytorchjob' in muster.run('wait', 'nothing', code=66).stderr
     muster.run('wait', '--for=delete', 'job/nothing')
+
+
+def test_a_wait_ends_with_a_job_that_ends_otherwise(muster):
+    muster.run('create', muster.write('job.yaml', job('bad', shell('while [ ! -e go ]; do sleep 0.05; done; exit 3'))))
+    waiting = muster.start('wait', 'bad', '--timeout', f'{2 * LIMIT_S}s')
+    muster.wait_condition('bad', 'Running')
+    (muster.work / 'go').touch()
+    out, err = waiting.communicate(timeout=LIMIT_S)
+    assert (waiting.returncode, out) == (1, '')
+    assert err.startswith('muster: job bad is over and will not be Succeeded: ') and 'exited with code 3' in err
+    assert 'job bad is over and will not be Running' in muster.run('wait', '--for=condition=Running', 'bad', code=1).stderr
+    assert 'condition met' in muster.run('wait', '--for=condition=Failed', 'bad').stdout
 
 
 def test_scale_suspend_resume(muster):

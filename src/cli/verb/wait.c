@@ -5,18 +5,22 @@
 
 #include "cli/pod/target.h"
 #include "cli/pod/waiter.h"
+#include "cli/submit/objects.h"
+#include "control/verdict.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-enum { TYPE_BYTES = 128 };
+enum { TYPE_BYTES = 128, WHY_BYTES = 512, NEVER = 1 };
 
 struct wanted {
     bool gone;
     char type[TYPE_BYTES];
     char status[16];
-    bool missing; /* the object is not there, so it will never be in the condition */
+    bool missing;        /* the object is not there, so it will never be in the condition */
+    bool over;           /* nor will a job that has ended without it */
+    char why[WHY_BYTES]; /* how it has ended */
 };
 
 /* "delete", "condition=Ready", "condition=Ready=False" */
@@ -41,13 +45,8 @@ static int read_wanted(struct cli *cli, struct wanted *ret)
     return 0;
 }
 
-static bool holds(void *context, const json_t *object)
+static bool is_in_condition(const struct wanted *wanted, const json_t *object)
 {
-    struct wanted *wanted = context;
-    if (!object) {
-        wanted->missing = true;
-        return true;
-    }
     size_t i;
     json_t *condition;
     json_array_foreach (doc_at(object, "status.conditions"), i, condition) {
@@ -58,6 +57,32 @@ static bool holds(void *context, const json_t *object)
     return false;
 }
 
+/* Whether the waiting is over. The conditions of a job that has ended change no more. */
+static bool is_decided(void *context, const json_t *object)
+{
+    struct wanted *wanted = context;
+    wanted->missing = !object;
+    if (!object || is_in_condition(wanted, object)) {
+        return true;
+    }
+    if (!objects_is_job(object)) {
+        return false;
+    }
+    const struct verdict verdict = verdict_of(object, NULL, false);
+    wanted->over = verdict.end != VERDICT_RUNNING;
+    snprintf(wanted->why, sizeof wanted->why, "%s", wanted->over ? verdict.message : "");
+    return wanted->over;
+}
+
+static int say_never(struct wanted *wanted, const char *name)
+{
+    bool is_true = strcasecmp(wanted->status, "True") == 0;
+    cli_say("job %s is over and will not be %s%s%s: %s", name, wanted->type, is_true ? "" : "=",
+            is_true ? "" : wanted->status, wanted->why);
+    wanted->over = false;
+    return NEVER;
+}
+
 static int wait_for(struct cli *cli, struct target *target, struct wanted *wanted, int64_t until_ms)
 {
     if (!target->resource) {
@@ -65,7 +90,7 @@ static int wait_for(struct cli *cli, struct target *target, struct wanted *wante
     }
     struct kube_ref ref = {target->resource, cli_namespace(cli), target->name, NULL};
     int r = wanted->gone ? waiter_run(cli, &ref, waiter_gone, (void *)"", until_ms)
-                         : waiter_run(cli, &ref, holds, wanted, until_ms);
+                         : waiter_run(cli, &ref, is_decided, wanted, until_ms);
     if (r == MUSTER_ETIMEDOUT) {
         return muster_fail(&cli->err, r, "timed out waiting for %s to %s%s", target->name,
                            wanted->gone ? "go" : "be ", wanted->type);
@@ -73,6 +98,9 @@ static int wait_for(struct cli *cli, struct target *target, struct wanted *wante
     if (r == 0 && wanted->missing) {
         return muster_fail(&cli->err, MUSTER_ENOENT, "there is no %s '%s' in namespace %s",
                            target->resource->singular, target->name, cli_namespace(cli));
+    }
+    if (r == 0 && wanted->over) {
+        return say_never(wanted, target->name);
     }
     if (r == 0) {
         printf("%s/%s %s\n", target->resource->singular, target->name,
