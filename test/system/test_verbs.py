@@ -346,6 +346,18 @@ def test_help_is_everywhere(muster):
         assert muster.run(verb, '--help').stdout.lower().startswith(f'usage: muster {verb} ')
 
 
+def test_the_manual_and_the_completion_have_the_options_of_the_help(muster):
+    manual = muster.run('help', '--man').stdout.replace('\\-', '-')
+    completion = muster.run('help', '--completion').stdout
+    sections = re.findall(r'^\.SS muster (\w+) (.*?)(?=^\.S[SH] )', manual, re.M | re.S)
+    assert len(sections) > 20
+    for verb, section in sections:
+        listed = re.findall(r'^ +(?:-\w, )?--([\w-]+)', muster.run(verb, '--help').stdout.split('Options:')[1], re.M)
+        explained = re.findall(r'^\.B .*?--([\w-]+)', section, re.M)
+        offered = re.search(rf"^    {verb}\)\n +options='([^']*)'", completion, re.M)[1].replace('--', '').split()
+        assert sorted(offered) == sorted(listed) == sorted(explained + ['help']), verb
+
+
 NAMED = ['get job {}', 'get job {} --watch', 'describe {}', 'describe job {}', 'logs {}', 'logs {} -f', 'logs {} --run 1', 'stacks {}',
          'exec {} -- true', 'top {}', 'cp {}:/x y', 'events {}', 'events job/{}', 'history {}', 'history {} -o json',
          'history {} --run 1', 'history {} --prune', 'history {} --run 1 --prune', 'wait {}', 'scale {} --replicas 2', 'suspend {}',
