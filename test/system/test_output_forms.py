@@ -91,11 +91,11 @@ def test_where_json_is_taken(muster):
 
 @pytest.mark.parametrize('words, says', [
     (['-o', 'jsonpath={.a'], 'get: jsonpath: at character 1: the { is not closed'),
-    (['-o', 'jsonpath'], "--output jsonpath needs a template: jsonpath='{.metadata.name}'"),
-    (['-o', 'jsonpath='], '--output jsonpath needs a template'),
+    (['-o', 'jsonpath'], "get: -o jsonpath needs a template: jsonpath='{.metadata.name}'"),
+    (['--output=jsonpath='], '--output jsonpath needs a template'),
     (['-o', 'custom-columns='], 'needs columns: custom-columns=NAME:.metadata.name'),
     (['-o', 'custom-columns=A:.b,C'], "get: custom-columns: 'C' must be HEADER:FIELD"),
-    (['-o', 'go-template={{.a}}'], '--output go-template is not here; use jsonpath='),
+    (['-o', 'go-template={{.a}}'], '-o go-template is not here; use jsonpath='),
     (['-o', 'jsonpath-file=x'], 'use jsonpath="$(cat FILE)"'),
     (['-o', 'yaml=x'], '-o must be one of json|yaml|wide|name|jsonpath=TEMPLATE|custom-columns=HEADER:FIELD,…'),
 ])

@@ -39,14 +39,16 @@ static int wrong_form(struct cli *cli, const char *words, const char *given)
         {"jsonpath-as-json", "json, or jsonpath="}, {"jsonpath-file", "jsonpath=\"$(cat FILE)\""},
         {"custom-columns-file", "custom-columns="}, {"go-template", "jsonpath="},
         {"go-template-file", "jsonpath="},          {"template", "jsonpath="}};
+    char option[ARGS_SPELLING_BYTES];
+    args_spelling(&cli->args, "output", option);
     size_t length = strcspn(given, "=");
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         if (strlen(others[i].theirs) == length && strncmp(others[i].theirs, given, length) == 0) {
-            return muster_fail(&cli->err, MUSTER_EINVAL, "%s: --output %s is not here; use %s",
-                               verb, others[i].theirs, others[i].ours);
+            return muster_fail(&cli->err, MUSTER_EINVAL, "%s: %s %s is not here; use %s", verb,
+                               option, others[i].theirs, others[i].ours);
         }
     }
-    return muster_fail(&cli->err, MUSTER_EINVAL, "%s: --output must be one of %s, not '%s'", verb,
+    return muster_fail(&cli->err, MUSTER_EINVAL, "%s: %s must be one of %s, not '%s'", verb, option,
                        words, given);
 }
 
@@ -55,11 +57,12 @@ static int read_value(struct cli *cli, struct output *o, const char *given)
     size_t name = strcspn(given, "=");
     const char *value = given[name] ? given + name + 1 : "";
     if (!*value) {
-        return muster_fail(&cli->err, MUSTER_EINVAL, "%s: --output %.*s needs %s",
-                           cli->args.command->name, (int)name, given,
-                           output_is(o, "jsonpath")
-                               ? "a template: jsonpath='{.metadata.name}'"
-                               : "columns: custom-columns=NAME:.metadata.name");
+        char option[ARGS_SPELLING_BYTES];
+        return muster_fail(
+            &cli->err, MUSTER_EINVAL, "%s: %s %.*s needs %s", cli->args.command->name,
+            args_spelling(&cli->args, "output", option), (int)name, given,
+            output_is(o, "jsonpath") ? "a template: jsonpath='{.metadata.name}'"
+                                     : "columns: custom-columns=NAME:.metadata.name");
     }
     int r = output_is(o, "jsonpath") ? jsonpath_parse(value, &o->path, &cli->err)
                                      : custom_columns_parse(value, &o->columns, &cli->err);
