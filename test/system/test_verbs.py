@@ -402,5 +402,7 @@ def test_what_is_there_and_empty_is_no_error(muster):
     for words in ('events mnist', 'history mnist', 'history mnist --prune', 'history', 'history --prune', 'events'):
         muster.run(*words.split())
     muster.run('delete', 'job', 'mnist')
+    for words in ('get jobs', 'describe jobs', 'delete jobs --all', 'delete pods -l a=b'):
+        assert muster.run(*words.split()).stderr == 'No resources found in default namespace.\n', words
     assert 'mnist-master-0' in muster.run('events', 'mnist').stdout, 'of a job that is gone the events are left'
     assert 'no run 7 of job mnist' in muster.run('history', 'mnist', '--run', '7', '--prune', code=66).stderr

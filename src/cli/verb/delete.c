@@ -53,6 +53,9 @@ static int delete_all(const struct deleter *d, const struct target *target)
     struct kube_query query = {.labels = labels};
     muster_auto(doc) json_t *list = NULL;
     int r = kube_list(d->cli->kube, &ref, &query, &list, &d->cli->err);
+    if (r == 0 && json_array_size(doc_at(list, "items")) == 0) {
+        cli_say_none(d->cli);
+    }
     struct deleter each = *d;
     each.ignore_missing = true; /* it may have gone since */
     size_t i;
