@@ -318,6 +318,10 @@ def test_completion_makes_no_state_folder(muster):
     (['scale', 'pods', 'x', '--workers', '2'], 'scale: pods cannot be scaled; only jobs can'),
     (['scale', 'svc/x', '--workers', '2'], 'scale: services cannot be scaled; only jobs can'),
     (['suspend', 'pods', 'x', 'y'], 'suspend: pods cannot be suspended; only jobs can'),
+    (['delete', 'job', 'x', '--all'], "delete: give the name 'x' or --all, not both"),
+    (['delete', 'x', '-l', 'a=b'], "delete: give the name 'x' or -l, not both"),
+    (['get', 'pods', 'x', '--selector', 'a=b'], "get: give the name 'x' or --selector, not both"),
+    (['describe', 'pod', 'x', '-l', 'a=b'], "describe: give the name 'x' or -l, not both"),
     (['resume', 'job/x', 'node/y'], 'resume: nodes cannot be resumed; only jobs can'),
 ])
 def test_wrong_command_lines(muster, words, message):
@@ -398,11 +402,11 @@ def test_a_file_without_a_name_deletes_and_changes_nothing(muster):
 
 
 def test_what_is_there_and_empty_is_no_error(muster):
+    for words in ('get jobs', 'describe jobs', 'delete jobs --all', 'delete pods -l a=b'):
+        assert muster.run(*words.split()).stderr == 'No resources found in default namespace.\n', words
     submit(muster)
     for words in ('events mnist', 'history mnist', 'history mnist --prune', 'history', 'history --prune', 'events'):
         muster.run(*words.split())
     muster.run('delete', 'job', 'mnist')
-    for words in ('get jobs', 'describe jobs', 'delete jobs --all', 'delete pods -l a=b'):
-        assert muster.run(*words.split()).stderr == 'No resources found in default namespace.\n', words
     assert 'mnist-master-0' in muster.run('events', 'mnist').stdout, 'of a job that is gone the events are left'
     assert 'no run 7 of job mnist' in muster.run('history', 'mnist', '--run', '7', '--prune', code=66).stderr

@@ -145,6 +145,23 @@ int targets_are_jobs(struct cli *cli, const struct targets *targets, const char 
     return 0;
 }
 
+int targets_check_selector(struct cli *cli, const struct targets *targets)
+{
+    static const char *const options[] = {"selector", "all"};
+    char option[ARGS_SPELLING_BYTES];
+    for (size_t i = 0; i < targets->count; i++) {
+        for (size_t o = 0; o < sizeof options / sizeof options[0]; o++) {
+            if (targets->list[i].name && args_has_flag(&cli->args, options[o])) {
+                return muster_fail(&cli->err, MUSTER_EINVAL,
+                                   "%s: give the name '%s' or %s, not both",
+                                   cli->args.command->name, targets->list[i].name,
+                                   args_spelling(&cli->args, options[o], option));
+            }
+        }
+    }
+    return 0;
+}
+
 static int look(struct cli *cli, const char *namespace, const char *kind, struct target *target,
                 json_t **ret)
 {

@@ -31,6 +31,10 @@ int targets_read_named(struct cli *cli, size_t most, struct targets *ret);
 /* MUSTER_EINVAL names the first that is no job: pods cannot be `done` ("scaled"). */
 int targets_are_jobs(struct cli *cli, const struct targets *targets, const char *done);
 
+/* MUSTER_EINVAL when an object is named and --selector or --all is given, too: one would be in
+ * vain. */
+int targets_check_selector(struct cli *cli, const struct targets *targets);
+
 /* A bare name becomes the job of that name, or where `or_pod` the pod; its object in *ret (may be
  * NULL). MUSTER_ENOENT says what was looked for. */
 int target_find(struct cli *cli, const char *namespace, bool or_pod, struct target *target,

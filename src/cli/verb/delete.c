@@ -87,6 +87,7 @@ static int delete_named(const struct deleter *d)
 {
     struct targets targets;
     int r = targets_read(d->cli, true, &targets);
+    r = r < 0 ? r : targets_check_selector(d->cli, &targets);
     for (size_t i = 0; r == 0 && i < targets.count; i++) {
         struct target *target = &targets.list[i];
         if (!target->resource) {

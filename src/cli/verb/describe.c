@@ -104,6 +104,7 @@ int cli_describe(struct cli *cli)
 {
     struct targets targets;
     int r = targets_read(cli, true, &targets);
+    r = r < 0 ? r : targets_check_selector(cli, &targets);
     r = r < 0 ? r : cli_connect(cli, KUBE_START);
     for (size_t i = 0; r == 0 && i < targets.count; i++) {
         struct target *target = &targets.list[i];

@@ -188,6 +188,7 @@ int cli_get(struct cli *cli)
     struct targets targets;
     int r = output_read(cli, &g.output);
     r = r < 0 ? r : targets_read(cli, false, &targets);
+    r = r < 0 ? r : targets_check_selector(cli, &targets);
     if (r == 0) {
         g.table.wide = output_is(&g.output, "wide");
         g.query.labels = args_value(&cli->args, "selector");
