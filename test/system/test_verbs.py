@@ -215,6 +215,19 @@ def test_cp_finds_files_in_mounts_and_cwd(muster):
     assert 'JOB:PATH' in muster.run('cp', 'save', '.', code=64).stderr
 
 
+def test_cp_copies_nothing_over_itself(muster):
+    """Of a job that ran in this folder `cp JOB:FILE .` names the file that lies here."""
+    muster.run('run', '-n', '1', '--name', 'save', '--', *shell('mkdir out; echo weights > out/model.pt; ln -s out/model.pt link.pt'))
+    for words in ('save:out/model.pt out', 'save:out/model.pt out/model.pt', 'save:out/model.pt link.pt', 'save:link.pt .'):
+        assert 'are the same file' in muster.run('cp', *words.split(), code=64).stderr, words
+    for words in ('save:out out', 'save:out out/new/copy', 'save:. copy'):
+        assert 'cannot be copied into itself' in muster.run('cp', *words.split(), code=64).stderr, words
+    assert (muster.work / 'out/model.pt').read_text() == (muster.work / 'link.pt').read_text() == 'weights\n'
+    assert os.listdir(muster.work / 'out') == ['model.pt'] and not (muster.work / 'copy').exists()
+    muster.run('cp', 'save:out', 'output')  # a name that begins alike is another folder
+    assert (muster.work / 'output/model.pt').read_text() == 'weights\n'
+
+
 def named(name, workers):
     job = {'apiVersion': 'kubeflow.org/v1', 'kind': 'PyTorchJob', 'metadata': {'name': name}, 'spec': {'pytorchReplicaSpecs': {
         'Worker': {'replicas': workers, 'template': {'spec': {'containers': [{'name': 'pytorch', 'image': 'i', 'command': ['true']}]}}}}}}

@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -60,6 +62,23 @@ static int copy_file(const char *from, const char *to, const struct stat *info,
     struct timespec times[2] = {info->st_atim, info->st_mtim};
     futimens(out, times);
     return r;
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* A file that is opened for writing loses its bytes, and a link is removed first: nothing is copied
+ * over itself. */
+static int check_other(const char *from, const char *to, const struct stat *info,
+                       struct muster_err *err)
+{
+    struct stat there;
+    int r = S_ISLNK(info->st_mode) ? lstat(to, &there) : stat(to, &there);
+    return r < 0 || !is_same(info, &there)
+               ? 0
+               : muster_fail(err, MUSTER_EINVAL, "%s and %s are the same file", from, to);
 }
 
 static int copy_link(const char *from, const char *to, struct muster_err *err)
@@ -117,14 +136,59 @@ static int copy_any(const char *from, const char *to, int depth, struct muster_e
     if (S_ISDIR(info.st_mode)) {
         return copy_folder(from, to, depth, err);
     }
-    if (S_ISLNK(info.st_mode)) {
+    int r = check_other(from, to, &info, err);
+    if (r == 0 && S_ISLNK(info.st_mode)) {
         return copy_link(from, to, err);
     }
-    return S_ISREG(info.st_mode) ? copy_file(from, to, &info, err) : 0;
+    return r == 0 && S_ISREG(info.st_mode) ? copy_file(from, to, &info, err) : r;
+}
+
+static void cut_last(char *path)
+{
+    char *slash = strrchr(path, '/');
+    if (!slash) {
+        memcpy(path, ".", sizeof ".");
+    } else {
+        slash[slash == path] = '\0';
+    }
+}
+
+/* The path of what is there of `path`: itself, or the nearest folder above. "": nothing. */
+static void find_existing(const char *path, char ret[PATH_MAX])
+{
+    char left[PATH_MAX];
+    snprintf(left, sizeof left, "%s", path);
+    while (!realpath(left, ret)) {
+        if (errno != ENOENT || strcmp(left, ".") == 0) {
+            *ret = '\0';
+            return;
+        }
+        cut_last(left);
+    }
+}
+
+/* Whether `path` is this folder or lies in it. */
+static bool is_within(const struct stat *folder, const char *path)
+{
+    char at[PATH_MAX];
+    struct stat info;
+    for (find_existing(path, at); *at; cut_last(at)) {
+        if (stat(at, &info) == 0 && is_same(&info, folder)) {
+            return true;
+        }
+        if (strcmp(at, "/") == 0) {
+            return false;
+        }
+    }
+    return false;
 }
 
 int copy_tree(const char *from, const char *to, struct muster_err *err)
 {
+    struct stat info;
+    if (lstat(from, &info) == 0 && S_ISDIR(info.st_mode) && is_within(&info, to)) {
+        return muster_fail(err, MUSTER_EINVAL, "%s cannot be copied into itself, to %s", from, to);
+    }
     return copy_any(from, to, 0, err);
 }
 
