@@ -52,12 +52,19 @@ def test_what_cannot_be_trained_is_refused_with_a_sentence(look):
     kinds = {name: error and error[0] for name, error in told.items()}
     assert kinds == {'SyncBatchNorm': 'NotImplementedError', 'FSDP': 'NotImplementedError', 'LBFGS': 'NotImplementedError',
                      'no optimizer': 'TypeError', 'reduction': 'ValueError', 'no loader': 'RuntimeError', 'sampler': 'ValueError',
-                     'empty': 'ValueError', 'stateless': 'TypeError'}
+                     'no option': 'TypeError', 'empty': 'ValueError', 'stateless': 'TypeError'}
+    assert 'num_worker' in told['no option'][1]
     assert 'order of the micro-batches' in told['SyncBatchNorm'][1] and 'job.loader' in told['no loader'][1]
 
 
 def test_what_is_wrapped_is_what_it_was(look):
     assert look('wrapped') == {'stepped': True, 'epoch': 1, 'averaged': 1, 'is': True, 'type': 'OneCycleLR'}
+
+
+def test_a_gradient_scaler_changes_once_per_step_and_unscales_in_each_pass(look):
+    scaled = look('scaled')
+    assert scaled['moved'] == [False, True, False, True]
+    assert scaled['scales'] == ([4, 4, 4, 8] if scaled['works'] else [1] * 4)
 
 
 def test_random_numbers_are_keyed(look):

@@ -6,6 +6,7 @@ batch that was not fetched (a lost worker's) is made at once, before those.
 """
 import collections
 import ctypes
+import inspect
 import os
 import signal
 import sys
@@ -105,6 +106,8 @@ class Loader:
         refused = [name for name in options if name in _REFUSED]
         if refused:
             raise ValueError(f'{refused[0]} is not this loader\'s: which records come in which batch is the job\'s plan')
+        for name in options.keys() - inspect.signature(DataLoader).parameters.keys():
+            raise TypeError(f'{name} is no option of torch.utils.data.DataLoader')  # without processes nobody else would look
         if isinstance(dataset, IterableDataset):
             raise NotImplementedError('an IterableDataset cannot be asked for a record by its number; make it a Dataset with '
                                       '__getitem__ and __len__')

@@ -20,7 +20,11 @@ def once_per_step(job, other, methods):
     def once(inner):
         @functools.wraps(inner)
         def call(self, *args, **kwargs):
-            return None if job.incomplete else inner(self, *args, **kwargs)
+            if not job.incomplete:
+                return inner(self, *args, **kwargs)
+            if hasattr(self, 'unscale_'):  # a GradScaler: the next pass unscales anew, by the same factor
+                inner(self, self.get_scale())
+            return None
         return call
 
     def reduce(self, protocol):

@@ -13,6 +13,7 @@ from muster.elastic import encoding, keyed, refusals
 from muster.elastic.buffers import Buffers
 from muster.elastic.gradient import BackwardWatch, Gradient
 from muster.elastic.job import Job
+from muster.elastic.passes import Pass
 from muster.elastic.slots import Slots, group_values
 from muster.elastic.state import State
 
@@ -199,6 +200,7 @@ def refused():
     ask('no loader', lambda: Job(net, optim.SGD(net.parameters(), lr=1)).open())
     job = Job(net, optim.SGD(net.parameters(), lr=1))
     ask('sampler', lambda: job.loader([1, 2], 1, sampler=[0]))
+    ask('no option', lambda: job.loader([1, 2], 1, num_worker=2))
     ask('empty', lambda: job.loader([], 1))
     ask('stateless', lambda: job.register('x', object()))
     return told
@@ -224,10 +226,33 @@ def wrapped():
             'is': isinstance(scheduler, optim.lr_scheduler.OneCycleLR), 'type': type(scheduler).__name__}
 
 
+def scaled():
+    """A GradScaler in a step of two passes, of which the second completes it: torch 1.13 has none for the CPU, and turns it off."""
+    net, torch2 = network(), hasattr(torch, 'amp') and hasattr(torch.amp, 'GradScaler')
+    optimizer = optim.SGD(net.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler('cpu', init_scale=4.0, growth_interval=2) if torch2 else torch.cuda.amp.GradScaler(enabled=False)
+    job = Job(net, optimizer)
+    job.register('scaler', scaler)
+    scales, moved = [], []
+    for committed in (False, True, False, True):
+        job.pass_ = Pass({'version': 1, 'epoch': 0, 'micro_batch': 0, 'records': [0], 'share': 1, 'micro_batches': 2, 'rank': 0,
+                          'size': 1, 'micro_batch_records': 1})
+        job.pass_.given, job.pass_.committed = True, committed
+        before = net[0].weight.clone()
+        optimizer.zero_grad()
+        scaler.scale(net(torch.randn(6, 5)).sum()).backward()
+        scaler.unscale_(optimizer)
+        scaler.step(optimizer)
+        scaler.update()
+        scales.append(scaler.get_scale())
+        moved.append(not torch.equal(before, net[0].weight))
+    return {'scales': scales, 'moved': moved, 'works': scaler.is_enabled()}
+
+
 def keys():
     return {'apart': len({keyed.key(0, e, s, m) for e in range(5) for s in range(5) for m in range(5)}),
             'digest': keyed.environment_digest() == keyed.environment_digest() != 0}
 
 
-LOOKS = (joiners, no_trace, codes, statistics, copies, vectors, gradients, refused, wrapped, keys)
+LOOKS = (joiners, no_trace, codes, statistics, copies, vectors, gradients, refused, wrapped, scaled, keys)
 print(json.dumps({look.__name__: look() for look in LOOKS}), flush=True)
