@@ -74,3 +74,11 @@ def test_a_job_of_which_all_workers_break_off_their_loops_has_failed(world, pyth
     job.coordinators[0].end(65)
     assert 'the job has failed: all workers have ended their loops by themselves, and 291 of 291 records are not trained' \
         in job.coordinators[0].text()
+
+
+@pytest.mark.parametrize('kind, said', [('accumulates', 1), ('none', 0)])
+def test_a_gradient_that_no_optimizer_uses_is_said_once(world, python, kind, said):
+    job = world(1, python)
+    worker = job.start('elastic_error.py', kind, 0)
+    worker.end()
+    assert worker.text().count('no optimizer.step() came with its gradient') == said and 'trained' in worker.text()

@@ -37,6 +37,12 @@ def left_early(info):
               'without others the job fails. To train less, ask for fewer epochs', file=sys.stderr, flush=True)
 
 
+def say_unused(version):
+    """A loop that steps its optimizer after several batches only loses what the others gave, and where workers count differently their models differ."""
+    print(f'muster.elastic: step {version} is complete, but no optimizer.step() came with its gradient, which is lost. Gradients are accumulated by '
+          'micro_batches=: call optimizer.step() after each backward(). This is said once', file=sys.stderr, flush=True)
+
+
 class Expelled(SystemExit):
     """The others went on without this worker, as it was silent for too long; it may be started again."""
 

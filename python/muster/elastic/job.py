@@ -18,8 +18,8 @@ import torch
 from muster import _muster
 from muster.elastic import keyed, refusals, wrapping
 from muster.elastic.buffers import Buffers
-from muster.elastic.ending import EXPELLED, FAILED, LEFT_BY_SIGTERM, Expelled, Failed, Left, came_late, left_early, tell_error, tell_exit, \
-    tell_of_errors
+from muster.elastic.ending import EXPELLED, FAILED, LEFT_BY_SIGTERM, Expelled, Failed, Left, came_late, left_early, say_unused, tell_error, \
+    tell_exit, tell_of_errors
 from muster.elastic.gradient import BackwardWatch, Gradient
 from muster.elastic.loader import Loader
 from muster.elastic.passes import Pass, Plan, rest_of_share
@@ -67,7 +67,7 @@ class Job:
         self.pending = None  # a pass that was asked for, and no batch of it handed out yet
         self.share = []  # the passes that are this worker's; only with a step function more than the one in hand
         self.transaction_, self.took = None, False
-        self.finished = self.terminated = False
+        self.finished = self.terminated = self.warned = False
         self.exited = None  # the SystemExit of the data set's code that ends this process
         self.joined_at = None  # {'epoch', 'version'} of the first pass with others' state, until somebody has seen it
         self.before_publish = None  # called before others may read the state
@@ -251,11 +251,18 @@ class Job:
         if not pass_.given:
             raise RuntimeError(f'micro-batch {pass_.micro_batch} of step {pass_.version} was skipped: backward() has not reached '
                                'the model\'s parameters since its batch was handed out, and its records would be lost')
+        if self.transaction_ is None and pass_.is_unused():
+            self._warn_once_of_no_step(pass_)
         self.buffers.stop()
         if self.seed is not None:
             keyed.seed_all(keyed.key(self.seed, 'after', pass_.version))
         elif not pass_.records:
             keyed.restore_random_state(self.random_state)
+
+    def _warn_once_of_no_step(self, pass_):
+        if not self.warned and not any(hasattr(other, 'unscale_') for other in self.others.values()):  # a GradScaler has its reasons
+            self.warned = True
+            say_unused(pass_.version)
 
     def _done(self):
         info = self.native.query()

@@ -14,6 +14,10 @@ class Pass:
         self.committed = False
         self.stepped = set()  # the optimizers whose step() has taken effect
 
+    def is_unused(self):
+        """Whether backward() has completed its step, and no optimizer has used the mean."""
+        return self.committed and self.backwards > 0 and not self.stepped
+
 
 class Plan:
     """What is trained: all workers of the job have the same."""

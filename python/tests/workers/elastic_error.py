@@ -1,4 +1,5 @@
-"""A worker of an elastic job whose code, or whose data set, has an error at record 41. Which one (breaks, quits: it ends its loop; exits: the data set
+"""A worker of an elastic job whose code, or whose data set, has an error at record 41. Which one (breaks, quits: it ends its loop; accumulates: its
+optimizer steps after each second batch; exits: the data set
 ends the process; told: a signal does while the data set is read), and the loader's workers: its arguments."""
 import os
 import signal
@@ -41,6 +42,7 @@ model = nn.Linear(1, 1)
 optimizer = optim.SGD(model.parameters(), lr=1e-6)
 job = muster.elastic.Job(model, optimizer, micro_batches=2)
 loader = job.loader(Numbers(), 4, epochs=3, num_workers=int(sys.argv[2]))
+count = 0
 elastic_pace.hold()
 for epoch in job.epochs():
     for batch in loader:
@@ -52,7 +54,9 @@ for epoch in job.epochs():
             raise ZeroDivisionError('the step function is wrong')
         optimizer.zero_grad()
         model(batch).mean().backward()
-        optimizer.step()
+        count += 1
+        if KIND != 'accumulates' or count % 2 == 0:
+            optimizer.step()
     if KIND == 'breaks':
         break
 print('trained', flush=True)
