@@ -179,7 +179,7 @@ def test_defect_21_a_traceback_fails_the_job_and_is_shown(tool):
     message = tool.get('job', name)['status']['conditions'][-1]['message']
     assert f'{WORKERS}1 (rank 1) exited with code 1' in message
     assert 'KeyError: 7' in tool.run('logs', name, '--all').stdout
-    wait_for(lambda: not any(p['status']['phase'] == 'Running' for p in pods(tool).values()), 'the others are ended')
+    wait_for(lambda: not any(p['status'].get('phase') == 'Running' for p in pods(tool).values()), 'the others are ended')
 
 
 def test_without_relaunches_the_job_goes_on(tool):

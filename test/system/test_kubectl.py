@@ -47,7 +47,8 @@ class Cluster:
         return json.loads(self.kubectl('get', kind, name, '-o', 'json'))
 
     def phase(self, pod):
-        return self.get('pod', pod)['status']['phase']
+        """'' where it is not there yet."""
+        return self.kubectl('get', 'pod', pod, '-o', 'jsonpath={.status.phase}', '--ignore-not-found')
 
     def pods_of(self, name):
         return self.kubectl('get', 'pods', '-o', 'name', '-l', f'job-name={name}').split()
@@ -69,7 +70,7 @@ def test_a_job_from_create_to_delete(cluster):
                              stdout=subprocess.PIPE, text=True)
     try:
         assert 'pytorchjob.kubeflow.org/life created' in cluster.create(job('life', shell(steps), workers=1))
-        wait_for(lambda: cluster.phase('life-master-0') != 'Pending', 'the start of the master')
+        wait_for(lambda: cluster.phase('life-master-0') not in ('', 'Pending'), 'the start of the master')
         assert cluster.kubectl('logs', '-f', 'life-master-0') == 'step 1\nstep 2\nstep 3\n'
         cluster.kubectl('wait', '--for=condition=Succeeded', 'pytorchjob/life', f'--timeout={LIMIT_S}s')
         seen = ''
@@ -448,7 +449,7 @@ def test_the_custom_resource_is_listed(cluster):
 
 def test_what_is_muster_s_own_is_said(cluster):
     cluster.create(job('inside', SLEEP))
-    wait_for(lambda: cluster.pods_of('inside') and cluster.phase('inside-master-0') == 'Running', 'the rank runs')
+    wait_for(lambda: cluster.phase('inside-master-0') == 'Running', 'the rank runs')
     assert 'kubectl exec POD' in cluster.try_kubectl('debug', 'inside-master-0', '--image=none').stderr
     cluster.kubectl('delete', 'pytorchjob', 'inside')
 
@@ -460,7 +461,7 @@ def test_a_kind_that_is_not_served_is_named(cluster):
 
 def test_a_pod_is_evicted(cluster):
     cluster.create(job('moved', SLEEP))
-    wait_for(lambda: cluster.pods_of('moved') and cluster.phase('moved-master-0') == 'Running', 'the rank runs')
+    wait_for(lambda: cluster.phase('moved-master-0') == 'Running', 'the rank runs')
     uid = cluster.get('pod', 'moved-master-0')['metadata']['uid']
     eviction = {'apiVersion': 'policy/v1', 'kind': 'Eviction', 'metadata': {'name': 'moved-master-0'}, 'deleteOptions': {'gracePeriodSeconds': 1}}
     cluster.kubectl('create', '--raw', '/api/v1/namespaces/default/pods/moved-master-0/eviction', '-f', '-', text=json.dumps(eviction))
