@@ -10,7 +10,7 @@ import textwrap
 
 import pytest
 from conftest import job, shell
-from program import BUILD, SOURCE, wait_for
+from program import BUILD, PATIENCE, SOURCE, wait_for
 
 
 @pytest.fixture
@@ -503,20 +503,23 @@ def test_a_rank_that_waits_for_a_message_is_named_and_whom_it_waits_for(muster, 
 
 # ---- deadlines -----------------------------------------------------------------------------------------------------
 
+DEADLINE_S = 5 * PATIENCE  # until then a rank has come to where it hangs
+
+
 @pytest.mark.parametrize('how', ['--timeout', 'activeDeadlineSeconds', 'the pod'])
 def test_at_a_deadline_the_stacks_are_in_the_log(muster, how):
     (muster.work / 'hang.py').write_text('import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n'
                                          'print("no newline", end="", flush=True)\ntime.sleep(1000)\n')
     if how == '--timeout':
-        done = muster.run('run', '-n', 1, '--name', 'late', '--timeout', '5s', '--', 'python3', 'hang.py', code=124)
+        done = muster.run('run', '-n', 1, '--name', 'late', '--timeout', f'{DEADLINE_S}s', '--', 'python3', 'hang.py', code=124)
         assert 'what this rank was in: sleeping at hang.py:4 in <module>' in done.stdout, 'also on the screen'
     else:
         late = job('late', ['python3', 'hang.py'])
         replica = late['spec']['pytorchReplicaSpecs']['Master']['template']['spec']
         if how == 'the pod':
-            replica['activeDeadlineSeconds'] = 5
+            replica['activeDeadlineSeconds'] = DEADLINE_S
         else:
-            late['spec']['runPolicy'] = {'activeDeadlineSeconds': 5, 'cleanPodPolicy': 'All'}
+            late['spec']['runPolicy'] = {'activeDeadlineSeconds': DEADLINE_S, 'cleanPodPolicy': 'All'}
         replica['terminationGracePeriodSeconds'] = 1
         muster.run('create', '-f', muster.write('job.yaml', late))
         wait_for(lambda: 'the deadline is over' in logs(muster, 'late'), 'the log has it')
@@ -541,7 +544,7 @@ sys.stdout.write('no newline')
 sys.stdout.flush()
 time.sleep(1000)
 """)
-    muster.run('run', '-n', 1, '--name', 'late', '--timeout', '5s', '--', 'python3', 'hang.py', code=124)
+    muster.run('run', '-n', 1, '--name', 'late', '--timeout', f'{DEADLINE_S}s', '--', 'python3', 'hang.py', code=124)
     end = wait_for(lambda: next(muster.home.glob('jobs/*/containers/*/*/0/exit.json'), None), 'the rank has ended')
     wrote = (end.parent / '0.log').read_bytes()
     added = json.loads(end.read_text())['logAdded']
