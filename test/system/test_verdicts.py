@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from conftest import LIMIT_S, SOURCE, job, wait_for
+from program import PATIENCE
 
 DATA = SOURCE / 'test/data'
 CASES = json.loads((DATA / 'verdicts.json').read_text())
@@ -43,7 +44,8 @@ def start(muster, case, shape):
     folder = muster.work / name
     folder.mkdir()
     options = case.get('options', {})
-    words = ['run', '--name', name, '-o', 'json', *options.get(shape, options.get(kind, options.get('*', [])))]
+    own = options.get(shape, options.get(kind, options.get('*', [])))
+    words = ['run', '--name', name, '-o', 'json', *(re.sub(r'^(\d+)s$', lambda found: f'{int(found[1]) * PATIENCE}s', word) for word in own)]
     if kind == 'n':
         words += ['-n', '2', *(['--memory', case['memory']] if 'memory' in case else []), '--', *command_of(case)]
     else:
@@ -88,7 +90,7 @@ def differs(muster, name, shape, process, expected):
 
 @pytest.mark.parametrize('case', CASES, ids=lambda case: case['script'])
 def test_verdict(muster, case):
-    muster.limit_s = 90
+    muster.limit_s = 90 * PATIENCE
     runs = [(shape, *start(muster, case, shape)) for shape in case['expect']]
     wrong = [f'{shape}: {line}' for shape, name, process in runs
              for line in differs(muster, name, shape, process, case['expect'][shape])]
