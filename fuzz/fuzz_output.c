@@ -12,6 +12,7 @@
 #include "cli/log/log_view.h"
 #include "cli/result/checkpoint.h"
 #include "core/flight.h"
+#include "core/hash.h"
 #include "invariant.h"
 #include "process/stack/collectives.h"
 #include "process/stack/report_text.h"
@@ -101,20 +102,13 @@ struct sum {
     uint64_t in, out;
 };
 
-static void add(uint64_t *sum, const char *bytes, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        *sum = (*sum ^ (unsigned char)bytes[i]) * 0x100000001b3u;
-    }
-}
-
 static void take_pieces(struct log_merge *merge, int64_t now_ms)
 {
     struct log_merge_piece piece;
     while (log_merge_take(merge, now_ms, &piece)) {
         struct sum *sum = piece.owner;
         invariant(piece.bytes || piece.count == 0, "a piece has its bytes", "");
-        add(&sum->out, piece.bytes, piece.count);
+        sum->out = hash_bytes(sum->out, piece.bytes, piece.count);
     }
 }
 
@@ -134,7 +128,7 @@ static void merge_logs(struct rest rest)
         int64_t unix_ms = (int64_t)take_byte(&rest) - 3;
         struct rest piece = take(&rest, step >> 3);
         now_ms += step & 15;
-        add(&sums[which].in, piece.bytes, piece.size);
+        sums[which].in = hash_bytes(sums[which].in, piece.bytes, piece.size);
         invariant(log_merge_feed(sources[which], unix_ms, piece.bytes, piece.size, now_ms),
                   "there is memory", "");
         if (step & 4) {

@@ -1,14 +1,11 @@
 /* The frames of a SPDY/3.1 client: they are the same in whatever pieces they come, and what they
- * say lies within what was read.
- *
- * Input: how many bytes come at once, then the bytes. */
+ * say lies within what was read. */
+#include "core/hash.h"
 #include "invariant.h"
-
+#include "pieces.h"
 #include "spdy/decoder.h"
 
 #include <string.h>
-
-enum { MOST = 1 << 16 };
 
 struct heard {
     uint64_t sum; /* of events, headers and bytes, in their order */
@@ -18,9 +15,7 @@ struct heard {
 
 static void add(struct heard *heard, const void *bytes, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        heard->sum = (heard->sum ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3u;
-    }
+    heard->sum = hash_bytes(heard->sum, bytes, count);
 }
 
 static void hear(struct heard *heard, const struct spdy_event *event)
@@ -42,18 +37,19 @@ static void hear(struct heard *heard, const struct spdy_event *event)
     heard->events++;
 }
 
-static struct heard read_all(const char *data, size_t size, size_t step)
+static struct heard read_all(struct pieces p)
 {
     struct spdy_decoder *decoder = spdy_decoder_new();
-    struct heard heard = {.sum = 0xcbf29ce484222325u};
-    for (size_t at = 0; at < size && !heard.refused;) {
-        size_t count = size - at < step ? size - at : step;
+    struct heard heard = {.sum = HASH_START};
+    for (size_t at = 0; at < p.size && !heard.refused;) {
+        size_t count = pieces_next(&p, at);
+        const char *bytes = p.bytes + at;
         struct spdy_event event;
-        long taken = spdy_decode(decoder, data + at, count, &event);
+        long taken = spdy_decode(decoder, bytes, count, &event);
         heard.refused = taken < 0;
         invariant(taken < 0 || (taken > 0 && (size_t)taken <= count), "bytes are taken", "");
         invariant(taken < 0 || !event.count ||
-                      (event.bytes >= data + at && event.bytes + event.count <= data + at + taken),
+                      (event.bytes >= bytes && event.bytes + event.count <= bytes + taken),
                   "data lie in what was taken", "");
         if (!heard.refused) {
             hear(&heard, &event);
@@ -66,14 +62,12 @@ static struct heard read_all(const char *data, size_t size, size_t step)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (size < 2 || size > MOST) {
+    struct pieces whole, torn;
+    if (!pieces_read(data, size, &whole, &torn)) {
         return 0;
     }
-    size_t step = data[0] ? data[0] : 1;
-    struct heard whole = read_all((const char *)data + 1, size - 1, size - 1);
-    struct heard pieces = read_all((const char *)data + 1, size - 1, step);
-    invariant(whole.refused == pieces.refused && whole.events == pieces.events &&
-                  whole.sum == pieces.sum,
+    struct heard one = read_all(whole), other = read_all(torn);
+    invariant(one.refused == other.refused && one.events == other.events && one.sum == other.sum,
               "what comes in pieces is the same", "");
     return 0;
 }

@@ -1,10 +1,8 @@
-/* An archive as it comes from a pod of somebody's image (cli/copy/tar.h).
- *
- * The first byte says in how large pieces the rest comes: it must not matter. */
+/* An archive as it comes from a pod of somebody's image (cli/copy/tar.h), in pieces of any size. */
 #include "cli/copy/tar.h"
+#include "core/hash.h"
 #include "invariant.h"
-
-enum { MOST = 1 << 16 };
+#include "pieces.h"
 
 struct heard {
     uint64_t sum; /* of all that was told, in its order */
@@ -14,9 +12,7 @@ struct heard {
 
 static void add(struct heard *heard, const void *bytes, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        heard->sum = (heard->sum ^ ((const uint8_t *)bytes)[i]) * 0x100000001b3u;
-    }
+    heard->sum = hash_bytes(heard->sum, bytes, count);
 }
 
 static int on_entry(void *context, const struct tar_entry *entry, struct muster_err *err)
@@ -51,17 +47,16 @@ static int on_end(void *context, struct muster_err *err)
     return 0;
 }
 
-static struct heard read_archive(const uint8_t *data, size_t size, size_t step, int *ret,
-                                 bool *ret_over)
+static struct heard read_archive(struct pieces p, int *ret, bool *ret_over)
 {
-    struct heard heard = {.sum = 0xcbf29ce484222325u};
+    struct heard heard = {.sum = HASH_START};
     const struct tar_events events = {on_entry, on_data, on_end, &heard};
     struct tar_reader reader;
     *ret = 0;
     tar_init(&reader, &events);
-    for (size_t at = 0; at < size && *ret == 0; at += step) {
-        *ret =
-            tar_feed(&reader, (const char *)data + at, size - at < step ? size - at : step, NULL);
+    for (size_t at = 0, count; at < p.size && *ret == 0; at += count) {
+        count = pieces_next(&p, at);
+        *ret = tar_feed(&reader, p.bytes + at, count, NULL);
     }
     *ret_over = tar_is_over(&reader);
     tar_done(&reader);
@@ -70,17 +65,15 @@ static struct heard read_archive(const uint8_t *data, size_t size, size_t step, 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (size < 1 || size > MOST) {
+    struct pieces whole, torn;
+    if (!pieces_read(data, size, &whole, &torn)) {
         return 0;
     }
-    size_t step = data[0] ? data[0] : 1;
-    data++;
-    size--;
-    int whole_result, result;
-    bool whole_over, over;
-    struct heard whole = read_archive(data, size, size ? size : 1, &whole_result, &whole_over);
-    struct heard pieces = read_archive(data, size, step, &result, &over);
-    invariant(whole.sum == pieces.sum && whole_result == result && whole_over == over,
+    int one_result, other_result;
+    bool one_over, other_over;
+    struct heard one = read_archive(whole, &one_result, &one_over);
+    struct heard other = read_archive(torn, &other_result, &other_over);
+    invariant(one.sum == other.sum && one_result == other_result && one_over == other_over,
               "an archive in pieces is the archive", "");
     return 0;
 }

@@ -1,12 +1,10 @@
-/* What a client sends over a WebSocket: frames (websocket/codec.h).
- *
- * The first byte says in how large pieces the rest comes: it must not matter. */
+/* What a client sends over a WebSocket: frames (websocket/codec.h), in pieces of any size. */
+#include "core/hash.h"
 #include "invariant.h"
+#include "pieces.h"
 #include "websocket/codec.h"
 
 #include <string.h>
-
-enum { MOST = 1 << 16 };
 
 struct heard {
     uint64_t sum; /* of opcodes and bytes, in their order */
@@ -16,26 +14,24 @@ struct heard {
 
 static void hear(struct heard *heard, const struct websocket_piece *piece)
 {
-    for (size_t i = 0; i < piece->count; i++) {
-        heard->sum = (heard->sum ^ (unsigned char)piece->bytes[i]) * 0x100000001b3u;
-    }
+    heard->sum = hash_bytes(heard->sum, piece->bytes, piece->count);
     if (piece->last) {
-        heard->sum = (heard->sum ^ (uint64_t)piece->opcode) * 0x100000001b3u;
+        heard->sum = hash_bytes(heard->sum, &piece->opcode, sizeof piece->opcode);
     }
     heard->bytes += piece->count;
     heard->messages += piece->last;
 }
 
-static struct heard read_all(const uint8_t *data, size_t size, size_t step)
+static struct heard read_all(struct pieces p)
 {
-    static char held[MOST];
+    static char held[PIECES_BYTES_MAX];
     struct websocket_decoder decoder = {0};
-    struct heard heard = {.sum = 0xcbf29ce484222325u};
+    struct heard heard = {.sum = HASH_START};
     size_t used = 0;
-    for (size_t at = 0; at < size && !heard.refused; at += step) {
-        size_t count = size - at < step ? size - at : step;
+    for (size_t at = 0, count; at < p.size && !heard.refused; at += count) {
         struct websocket_piece piece;
-        memcpy(held + used, data + at, count);
+        count = pieces_next(&p, at);
+        memcpy(held + used, p.bytes + at, count);
         used += count;
         for (long taken; (taken = websocket_decode(&decoder, held, used, &piece)) != 0;) {
             if (taken < 0) {
@@ -57,14 +53,13 @@ static struct heard read_all(const uint8_t *data, size_t size, size_t step)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (size < 2 || size > MOST) {
+    struct pieces whole, torn;
+    if (!pieces_read(data, size, &whole, &torn)) {
         return 0;
     }
-    size_t step = data[0] ? data[0] : 1;
-    struct heard whole = read_all(data + 1, size - 1, size - 1);
-    struct heard pieces = read_all(data + 1, size - 1, step);
-    invariant(whole.refused == pieces.refused && whole.messages == pieces.messages &&
-                  whole.bytes == pieces.bytes && whole.sum == pieces.sum,
+    struct heard one = read_all(whole), other = read_all(torn);
+    invariant(one.refused == other.refused && one.messages == other.messages &&
+                  one.bytes == other.bytes && one.sum == other.sum,
               "what comes in pieces is the same", "");
     return 0;
 }
