@@ -108,19 +108,79 @@ static void restart(struct world *w, bool compacts)
     invariant(arbiter_version(w->arbiter) == version, "the log is where it was", "");
 }
 
+/* What a member says; the message borrows from it. */
+struct saying {
+    const uint8_t *at;
+    struct arbiter_figures now;
+    uint64_t version;
+    struct shard_range span;
+    struct wire_step steps[2];
+};
+
+static void begin_saying(struct saying *s, const struct world *w, const uint8_t *at)
+{
+    s->at = at;
+    arbiter_figures(w->arbiter, &s->now);
+    uint32_t first = (uint32_t)(s->now.records_done % 20);
+    s->version = s->now.version + at[3] % 4;
+    s->span = (struct shard_range){.epoch = (uint32_t)(s->now.records_done / 20 + (at[4] == 255)),
+                                   .first = first + (at[4] == 254),
+                                   .count = first + 8 > 20 ? 20 - first : 8};
+    s->steps[0] = (struct wire_step){s->now.version + 1, 0, {&s->span, at[4] != 253}};
+    s->steps[1] = (struct wire_step){s->now.version + 2, 0, {NULL, 0}};
+}
+
+static void write_report(struct saying *s, struct wire_message *m)
+{
+    const uint8_t *at = s->at;
+    m->kind = WIRE_REPORT;
+    m->report = (struct wire_report){.generation = s->now.generation - (at[5] % 8 == 7),
+                                     .version = s->version,
+                                     .lost = at[5] % 5,
+                                     .ended = at[4] & 8,
+                                     .closed = at[4] & 1,
+                                     .loaded = at[4] & 2};
+    if (s->version > s->now.version && s->version <= s->now.version + 2) {
+        m->report.steps = (struct wire_steps){s->steps, (uint32_t)(s->version - s->now.version)};
+    } else if (s->version == s->now.version && (at[4] & 4)) {
+        m->report.prepared = (struct wire_steps){s->steps, 1};
+    }
+}
+
+static void write_dataset(const uint8_t *at, struct wire_message *m)
+{
+    m->kind = WIRE_DATASET;
+    m->dataset = (struct wire_dataset){.name = {"abcdef", at[3] % 3 ? 1 : at[4] % 6},
+                                       .task = at[5] % 5 ? 0 : at[5],
+                                       .records = 20,
+                                       .epochs = at[3] % 2 ? 3 : at[4],
+                                       .batch = 4,
+                                       .micro_batches = 2};
+}
+
+static void write_pass(struct saying *s, struct wire_message *m)
+{
+    m->kind = WIRE_PASS;
+    m->pass.generation = s->at[5] % 4;
+    m->pass.at_hand = (struct wire_ranges){&s->span, s->at[3] % 2};
+    s->span.count = s->at[4] % 2 ? 4 : s->span.count;
+}
+
+/* Rarely: it is the end. */
+static void write_failure(const uint8_t *at, struct wire_message *m)
+{
+    m->kind = at[3] == 1 ? WIRE_FAIL : WIRE_PASS;
+    if (at[3] == 1) {
+        m->fail.why = (struct wire_text){"why\n", at[4] % 5};
+    }
+}
+
 /* Mostly what fits, as else nothing would get on. */
 static bool say(struct world *w, const uint8_t *at)
 {
-    struct arbiter_figures now;
-    arbiter_figures(w->arbiter, &now);
-    uint64_t version = now.version + at[3] % 4;
-    struct shard_range span = {
-        .epoch = (uint32_t)(now.records_done / 20 + (at[4] == 255)),
-        .first = now.records_done % 20 + (at[4] == 254),
-        .count = now.records_done % 20 + 8 > 20 ? (uint32_t)(20 - now.records_done % 20) : 8};
-    struct wire_step steps[2] = {{now.version + 1, 0, {&span, at[4] != 253}},
-                                 {now.version + 2, 0, {NULL, 0}}};
-    struct wire_message m = {.term = now.term};
+    struct saying s;
+    begin_saying(&s, w, at);
+    struct wire_message m = {.term = s.now.term};
     switch (at[2] % MESSAGES) {
     case 0: m.kind = WIRE_JOIN; break;
     case 1:
@@ -129,55 +189,33 @@ static bool say(struct world *w, const uint8_t *at)
         m.leave.broken_off = at[3] & 2;
         break;
     case 2:
-    case 3:
-        m.kind = WIRE_REPORT;
-        m.report = (struct wire_report){.generation = now.generation - (at[5] % 8 == 7),
-                                        .version = version,
-                                        .lost = at[5] % 5,
-                                        .ended = at[4] & 8,
-                                        .closed = at[4] & 1,
-                                        .loaded = at[4] & 2};
-        if (version > now.version && version <= now.version + 2) {
-            m.report.steps = (struct wire_steps){steps, (uint32_t)(version - now.version)};
-        } else if (version == now.version && (at[4] & 4)) {
-            m.report.prepared = (struct wire_steps){steps, 1};
-        }
-        break;
+    case 3: write_report(&s, &m); break;
     case 4:
         m.kind = WIRE_COMMITS;
-        m.commits = (struct wire_commits){now.generation, {steps, 1 + at[3] % 2}};
+        m.commits = (struct wire_commits){s.now.generation, {s.steps, 1 + at[3] % 2}};
         break;
     case 5:
         m.kind = WIRE_CHECKPOINT;
         m.checkpoint = (struct wire_checkpoint){
-            .generation = now.generation, .version = version - at[4] % 3, .path = {"m", 1}};
+            .generation = s.now.generation, .version = s.version - at[4] % 3, .path = {"m", 1}};
         break;
-    case 6:
-        m.kind = WIRE_DATASET;
-        m.dataset = (struct wire_dataset){.name = {"abcdef", at[3] % 3 ? 1 : at[4] % 6},
-                                          .task = at[5] % 5 ? 0 : at[5],
-                                          .records = 20,
-                                          .epochs = at[3] % 2 ? 3 : at[4],
-                                          .batch = 4,
-                                          .micro_batches = 2};
-        break;
-    case 7:
-        m.kind = WIRE_PASS;
-        m.pass.generation = at[5] % 4;
-        m.pass.at_hand = (struct wire_ranges){&span, at[3] % 2};
-        span.count = at[4] % 2 ? 4 : span.count;
-        break;
-    case 8:
-        m.kind = WIRE_FAIL;
-        m.fail.why = (struct wire_text){"why\n", at[3] == 1 ? at[4] % 5 : 0};
-        if (at[3] != 1) { /* rarely: it is the end */
-            m.kind = WIRE_PASS;
-        }
-        break;
+    case 6: write_dataset(at, &m); break;
+    case 7: write_pass(&s, &m); break;
+    case 8: write_failure(at, &m); break;
     default: m.kind = WIRE_ASK; m.ask.records = at[3];
     }
     return step(w, (struct arbiter_event){
                        .kind = ARBITER_MESSAGE, .incarnation = 1 + at[1] % 8, .message = &m});
+}
+
+static void write_done(const uint8_t *at, uint64_t sequence, const struct shard_range *range,
+                       const uint64_t *bits, struct wire_message *m)
+{
+    m->kind = WIRE_DONE;
+    m->done = (struct wire_done){.sequence = sequence,
+                                 .done = {range, at[4] % 8 != 7},
+                                 .failed = {range, at[4] % 8 == 7},
+                                 .sums = {bits, 1}};
 }
 
 /* Who works by leases: what is said is done may be held, or not. */
@@ -204,13 +242,9 @@ static bool say_of_leases(struct world *w, const uint8_t *at)
         break;
     case 4:
     case 5:
-        m.kind = WIRE_DONE;
         range = (struct shard_range){at[5] & 1, at[4] & 1, at[3] % 4 * 5, 5};
         w->done[owner] += at[5] % 16 != 15;
-        m.done = (struct wire_done){.sequence = w->done[owner],
-                                    .done = {&range, at[4] % 8 != 7},
-                                    .failed = {&range, at[4] % 8 == 7},
-                                    .sums = {&bits, 1}};
+        write_done(at, w->done[owner], &range, &bits, &m);
         break;
     case 6:
         m.kind = WIRE_TO_DO;
