@@ -30,8 +30,8 @@ enum { FILL_AHEAD = OWNER_SLOTS };
 static struct owner_slot *slot_of(struct muster_comm *comm, struct task *task, int owner,
                                   int contributor, size_t chunk)
 {
-    return segment_ring(&comm->segment, owner, contributor,
-                        (way_of(task)->owner_reduce.base + chunk) % OWNER_SLOTS);
+    return segment_owner_slot(&comm->segment, owner, contributor,
+                              (way_of(task)->owner_reduce.base + chunk) % OWNER_SLOTS);
 }
 
 static uint64_t flag_of(struct task *task, size_t chunk)

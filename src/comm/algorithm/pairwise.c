@@ -177,7 +177,7 @@ void pairwise_prepare(struct muster_comm *comm, const struct prepared *call, siz
                              .kernels = call->kernels,
                              .divisor = call->divisor};
     for (int side = 0; side < 2; side++) {
-        ret->sides[side] = segment_ring(&comm->segment, side, 1 - side, 0);
+        ret->sides[side] = segment_owner_slot(&comm->segment, side, 1 - side, 0);
     }
     ret->at.rounds = partition_chunks(ret->count, 1, ret->block);
 }

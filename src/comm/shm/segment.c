@@ -40,14 +40,14 @@ static size_t boards_start(int size)
     return (size_t)size * SEGMENT_PAGE;
 }
 
-static size_t rings_start(int size)
+static size_t owner_slots_start(int size)
 {
     return boards_start(size) + (size_t)size * BOARDS_BYTES;
 }
 
 static size_t streams_start(int size)
 {
-    return rings_start(size) + pairs(size) * owner_bytes();
+    return owner_slots_start(size) + pairs(size) * owner_bytes();
 }
 
 static size_t rooted_bytes(void)
@@ -220,12 +220,14 @@ void segment_give_back(const struct segment *s, const struct segment_extension *
                     (off_t)extension->part_bytes);
 }
 
-struct owner_slot *segment_ring(const struct segment *s, int owner, int contributor, size_t slot)
+struct owner_slot *segment_owner_slot(const struct segment *s, int owner, int contributor,
+                                      size_t slot)
 {
     assert(owner >= 0 && owner < s->size && contributor >= 0 && contributor < s->size);
     assert(owner != contributor && slot < OWNER_SLOTS);
     size_t pair = (size_t)owner * (size_t)s->size + (size_t)contributor;
-    return (struct owner_slot *)(void *)(s->base + rings_start(s->size) + pair * owner_bytes()) +
+    return (struct owner_slot *)(void *)(s->base + owner_slots_start(s->size) +
+                                         pair * owner_bytes()) +
            slot;
 }
 

@@ -1,7 +1,7 @@
 /* The shared memory of the ranks of one communicator on one host: an anonymous file (memfd), so
  * that it ends with its last process.
  *
- *     control page of each rank | boards | rings | streams | rooted slots | memory of
+ *     control page of each rank | boards | owner slots | streams | rooted slots | memory of
  *     muster_comm_alloc …
  *
  * Every word has one writer, but for the doorbells. A rank is named here by its index on the host.
@@ -89,10 +89,10 @@ static inline char *board_blob(struct board *board, size_t bytes)
     return bytes <= sizeof board->little ? board->little : board->data;
 }
 
-/* One slot of a ring (all-reduce through a lane that both sides write): the contributor fills it,
- * the owner of the part answers in place. The data starts as far from a line as it does in the
- * contributor's buffer: no access on the way straddles two lines, unless the ranks' buffers differ
- * in this (measured, AMD Zen 3: a quarter of the time). */
+/* A slot between two ranks. In owner-reduce the contributor fills it, and the owner of the part
+ * answers in place; in a pairwise exchange who has read it fills it next. The data starts as far
+ * from a line as in the writer's buffer: no access on the way straddles two lines, unless the
+ * ranks' buffers differ in this (measured, AMD Zen 3: a quarter of the time). */
 struct owner_slot {
     alignas(SEGMENT_LINE) _Atomic uint64_t asked;
     uint32_t phase; /* where in its line the data starts; written before asked */
@@ -184,8 +184,8 @@ void segment_retract(const struct segment *segment, struct segment_extension *ex
 void segment_give_back(const struct segment *segment, const struct segment_extension *extension,
                        int my_index);
 
-struct owner_slot *segment_ring(const struct segment *segment, int owner, int contributor,
-                                size_t slot);
+struct owner_slot *segment_owner_slot(const struct segment *segment, int owner, int contributor,
+                                      size_t slot);
 struct stream_ring *segment_stream(const struct segment *segment, int from, int to);
 
 static inline struct control *segment_control(const struct segment *segment, int rank)
