@@ -113,8 +113,8 @@ void api_send_error(struct http_reply *reply, const struct muster_err *err);
 
 struct api_endpoint;
 
-/* Serves api_handle on SOCKET_PATH and, with TLS and the token, on 127.0.0.1 at the port that
- * HOME/server.json remembers (a free one at first), and writes that file:
+/* Serves api_handle on socket_path and, with TLS and the token, on 127.0.0.1 at the port that
+ * server.json in home_path remembers (a free one at first), and writes that file:
  * {"server":"https://127.0.0.1:PORT"}. When the TLS port is taken the socket still serves:
  * `tls_err` (never NULL) then says why, else tls_err->code is 0. */
 int api_endpoint_open(uv_loop_t *loop, struct api *api, const char *home_path,

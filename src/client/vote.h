@@ -15,8 +15,8 @@ enum { VOTE_AGAIN = 2 }; /* as a result, beside error codes: all exchange their 
 /* The digest of the state of `version`, which no step has changed yet; 0: none is due. */
 uint64_t vote_digest(const struct muster_elastic *job, uint64_t version);
 
-/* The digests of all, by rank. 0: they are alike. VOTE_AGAIN: *ret_odd says who differ. Without the
- * mutex. */
+/* The digests of all, by rank. 0: they are alike. VOTE_AGAIN: odd of *ret says who differ. Without
+ * the mutex. */
 int vote_count(const uint64_t *digests, int size, struct vote *ret);
 
 /* What VOTE_AGAIN means here: this worker is to load, or waits for who does. 0, or the user's

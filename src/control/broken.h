@@ -28,8 +28,8 @@ int control_unfinished_workers(const struct control_observed *o);
 int64_t control_untrained_at(const struct control_step *s);
 
 /* A Worker that its coordinator told that the job has failed (exit code of MUSTER_EFAILED) is no
- * failure of its own for some seconds, in which the coordinator ends, too, and says why: when the
- * first such time is over. INT64_MAX: there is no such Worker. */
+ * failure of its own for some seconds, in which the coordinator ends, too, and says why. Returns
+ * when the first such time is over; INT64_MAX: there is no such Worker. */
 int64_t control_coordinator_end_awaited_until(const struct control_step *s);
 
 /* The coordinator ended with a code of its own (1 to 127), whatever its pod does about it. */

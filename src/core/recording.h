@@ -23,7 +23,7 @@ enum recording_kind {
                          position, positions; then its records */
     /* of a coordinator */
     RECORDING_ARBITER, /* arbiter_code_options: arbiter_new */
-    RECORDING_DECIDE,  /* arbiter_code of a step */
+    RECORDING_DECIDE,  /* arbiter_code_event, then arbiter_code_answer, of a step */
 };
 
 struct recording;

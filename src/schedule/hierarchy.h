@@ -28,7 +28,7 @@ struct schedule_hierarchy {
     size_t chunks;        /* set by schedule_hierarchy_plan */
 };
 
-/* Fills chunks. There are schedule_slots(h) slots. */
+/* Fills chunks. There are schedule_hierarchy_slots(h) slots. */
 void schedule_hierarchy_plan(struct schedule_hierarchy *h);
 
 enum schedule_phase { SCHEDULE_UP, SCHEDULE_ACROSS, SCHEDULE_DOWN };

@@ -68,8 +68,8 @@ struct shard_state {
     struct shard_suspect suspects[SHARD_SUSPECTS_MAX];
     size_t suspect_count;
     struct shard_aside aside[SHARD_ASIDE_MAX];
-    bool owes; /* the last step had `more`: answers that it had no room for come with GO_ON */
     size_t aside_count;
+    bool owes; /* the last step had `more`: answers that it had no room for come with GO_ON */
     struct shard_effects *effects; /* of the step at hand */
 };
 

@@ -38,7 +38,7 @@ enum {
     SHARD_DATASETS_MAX = 16,
     SHARD_NAME_BYTES = 64,
     SHARD_OWNERS_MAX = 16384,
-    SHARD_RANGES_MAX = 4 << 20, /* of all sets, unless shard_init is told fewer */
+    SHARD_RANGES_MAX = 4 << 20, /* of all sets, unless shard_new is told fewer */
     SHARD_GRANT_RANGES = 64,    /* of one grant */
     SHARD_EFFECTS_MAX = 128,
     SHARD_PARTS_MAX = 32, /* of one HELD or BLAME */

@@ -46,7 +46,7 @@ int connection_open(struct connection *connection, const char *address, struct m
 /* What poll is to wait for. */
 short connection_events(const struct connection *connection);
 /* A message to be sent: what goes now goes now. MUSTER_ETOOBIG: too much is queued. An error of the
- * socket is said by connection_receive. */
+ * socket is said by connection_move. */
 int connection_send(struct connection *connection, const struct wire_message *message,
                     struct muster_err *err);
 /* Sends and reads what goes now. MUSTER_EUNAVAIL: the connection has ended, or could not be made.

@@ -62,7 +62,7 @@ struct server {
     uv_signal_t on_term, on_int;
     struct report report;
     struct pace pace;
-    struct pace leased[SHARD_DATASETS_MAX]; /* samples, by the data set\'s number */
+    struct pace leased[SHARD_DATASETS_MAX]; /* samples, by the data set's number */
     int64_t status_ms;                      /* when the status file was written last */
     bool status_due;                        /* a generation was opened, or a recovery is over */
     struct {

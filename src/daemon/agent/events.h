@@ -86,7 +86,7 @@ struct agent_effect {
     int64_t pod;
     int64_t job;
     enum agent_food food;
-    int64_t grace_s; /* FEED_DELETE */
+    int64_t grace_s; /* AGENT_FEED_DELETE */
     int64_t deadline_unix_ms;
 };
 

@@ -5,7 +5,7 @@
  * told apart by a hash of 64 bits; of ten million, two are taken for one with a probability of
  * 3 in a million.
  *
- * Tests only. Memory: 8 bytes for each world, up to a limit; explore_done.
+ * Tests only. Memory: 8 bytes for each world, up to a limit, freed at the end.
  */
 #pragma once
 
