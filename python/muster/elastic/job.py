@@ -107,7 +107,7 @@ class Job:
 
     def plan_for(self, plan):
         if self.plan is not None:
-            raise NotImplementedError('a job trains one data set: make another Job for another one')
+            raise NotImplementedError('a job trains one data set: for validation take a DataLoader of torch, or muster.elastic.Shards')
         self.plan = plan
 
     # ---- the loop
@@ -249,8 +249,8 @@ class Job:
         if pass_ is None:
             return
         if not pass_.given:
-            raise RuntimeError(f'micro-batch {pass_.micro_batch} of step {pass_.version} was skipped: backward() has not reached '
-                               'the model\'s parameters since its batch was handed out, and its records would be lost')
+            raise RuntimeError(f'micro-batch {pass_.micro_batch} of step {pass_.version} was skipped: backward() has not reached the model\'s parameters '
+                               'since its batch was handed out, and its records would be lost. A batch to look at is one of the data set')
         if self.transaction_ is None and pass_.is_unused():
             self._warn_once_of_no_step(pass_)
         self.buffers.stop()

@@ -103,9 +103,11 @@ class Loader:
 
     def __init__(self, job, dataset, batch_size, endless=False, read=None, num_workers=0, collate_fn=None,
                  worker_init_fn=None, prefetch_factor=None, **options):
-        refused = [name for name in options if name in _REFUSED]
+        given = {name: options.pop(name) for name in _REFUSED if name in options}
+        refused = [name for name, value in given.items() if value]
         if refused:
-            raise ValueError(f'{refused[0]} is not this loader\'s: which records come in which batch is the job\'s plan')
+            raise ValueError(f'{refused[0]} is not this loader\'s: which records come in which batch is the job\'s plan, and each record counts '
+                             'once in an epoch')
         for name in options.keys() - inspect.signature(DataLoader).parameters.keys():
             raise TypeError(f'{name} is no option of torch.utils.data.DataLoader')  # without processes nobody else would look
         if isinstance(dataset, IterableDataset):

@@ -200,8 +200,11 @@ def refused():
     ask('no loader', lambda: Job(net, optim.SGD(net.parameters(), lr=1)).open())
     job = Job(net, optim.SGD(net.parameters(), lr=1))
     ask('sampler', lambda: job.loader([1, 2], 1, sampler=[0]))
+    ask('dropped', lambda: job.loader([1, 2], 1, drop_last=True))
     ask('no option', lambda: job.loader([1, 2], 1, num_worker=2))
     ask('empty', lambda: job.loader([], 1))
+    ask('none of them', lambda: job.loader([1, 2], 1, sampler=None, batch_sampler=None, drop_last=False))
+    ask('validation', lambda: job.loader([3], 1))
     ask('stateless', lambda: job.register('x', object()))
     return told
 
