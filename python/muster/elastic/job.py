@@ -250,7 +250,7 @@ class Job:
             return
         if not pass_.given:
             raise RuntimeError(f'micro-batch {pass_.micro_batch} of step {pass_.version} was skipped: backward() has not reached the model\'s parameters '
-                               'since its batch was handed out, and its records would be lost. A batch to look at is one of the data set')
+                               'since its batch was handed out, and its records would be lost. To look at a batch, take one from the data set itself')
         if self.transaction_ is None and pass_.is_unused():
             self._warn_once_of_no_step(pass_)
         self.buffers.stop()
