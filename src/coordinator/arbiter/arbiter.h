@@ -27,7 +27,8 @@
  * parts one by one. What is suspected is not in the journal, that the job has failed is.
  *
  * Of a member that is not heard of for the time of a lease, its death is assumed; where the log has
- * every record, that it has ended well. So it is, at once, of one that is gone.
+ * every record, that it has ended well. So it is, at once, of one that is gone. Of one whose death
+ * is proven its cause decides, also where that is told later.
  *
  * Layer: program (coordinator). Pure: no clock, no I/O. Memory: arbiter_new/free; what events point
  * to is borrowed for the call. Thread: one.

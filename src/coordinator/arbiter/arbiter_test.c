@@ -338,6 +338,41 @@ static void who_ended_well_needs_not_have_said_so(void **state)
     end_scene(scene);
 }
 
+/* The process is seen to be dead before it is known how it ended, and its LEAVE is lost. What is
+ * trained is kept until then, also where another worker has joined, which does not have the model.
+ */
+static void who_may_have_ended_well_is_not_dead_before_its_cause_is_known(void **state)
+{
+    (void)state;
+    static const enum arbiter_cause causes[] = {ARBITER_CAUSE_ENDED, ARBITER_CAUSE_OWN,
+                                                ARBITER_CAUSE_OUTSIDE, ARBITER_CAUSE_UNKNOWN};
+    for (size_t i = 0; i < sizeof causes / sizeof causes[0]; i++) {
+        struct scene *scene = new_scene();
+        bool well = causes[i] == ARBITER_CAUSE_ENDED;
+        joins(scene, 1);
+        joins(scene, 2);
+        feed(scene, (struct arbiter_event){
+                        .kind = ARBITER_DEAD, .incarnation = 2, .cause = ARBITER_CAUSE_OUTSIDE});
+        reports(scene, 1, 0, 0, 0, true);
+        for (uint64_t v = 1; v <= 5; v++) {
+            asks(scene, 1, BATCH);
+            assert_int_equal(commits(scene, 1, v, (v - 1) * BATCH, BATCH), 0);
+        }
+        joins(scene, 3);
+        feed(scene, (struct arbiter_event){
+                        .kind = ARBITER_DEAD, .incarnation = 1, .cause = ARBITER_CAUSE_PENDING});
+        assert_int_equal(arbiter_version(scene->arbiter), 5);
+        assert_int_equal(arbiter_generation(scene->arbiter), 2);
+        assert_false(scene->ended);
+        feed(scene,
+             (struct arbiter_event){.kind = ARBITER_CAUSE, .incarnation = 1, .cause = causes[i]});
+        assert_int_equal(scene->ended, well);
+        assert_int_equal(arbiter_version(scene->arbiter), well ? 5 : 0);
+        assert_int_equal(arbiter_generation(scene->arbiter), well ? 2 : 3);
+        end_scene(scene);
+    }
+}
+
 static void nothing_is_granted_after_a_restart_before_all_have_said_what_they_hold(void **state)
 {
     (void)state;
@@ -1349,6 +1384,7 @@ int main(void)
         cmocka_unit_test(what_is_announced_is_in_the_journal),
         cmocka_unit_test(the_end_is_in_the_ledger),
         cmocka_unit_test(who_ended_well_needs_not_have_said_so),
+        cmocka_unit_test(who_may_have_ended_well_is_not_dead_before_its_cause_is_known),
         cmocka_unit_test(nothing_is_granted_after_a_restart_before_all_have_said_what_they_hold),
         cmocka_unit_test(a_restart_after_any_record),
         cmocka_unit_test(a_generation_is_opened_for_all_with_the_same_words),

@@ -175,22 +175,32 @@ static void note_connection(struct arbiter *a, bool is_new)
 }
 
 /* What it said at last may be lost, but not that it ended well. */
-static void dead(struct arbiter *a)
+static void bury(struct arbiter *a)
 {
-    if (leases_bury(a, a->event->incarnation, a->event->cause)) {
-        return;
-    }
     const struct rendezvous_peer *peer = rendezvous_find(a->rendezvous, a->event->incarnation);
     bool well = a->event->cause == ARBITER_CAUSE_ENDED && a->rendezvous->complete;
-    if (a->event->cause != ARBITER_CAUSE_PENDING) { /* of one that was left out before */
-        arbiter_blame_settle(a, a->event->incarnation, a->event->cause);
-    }
     if (peer && !peer->gone) {
         arbiter_blame_dead(a, a->event->incarnation, a->event->cause);
         arbiter_tell(a,
                      &(struct rendezvous_event){.kind = well ? RENDEZVOUS_LEAVE : RENDEZVOUS_DEAD,
                                                 .incarnation = a->event->incarnation,
                                                 .finished = well});
+    }
+}
+
+/* Once the log is complete, who has died may have ended well: without it the job would go back to a
+ * checkpoint. Its cause is waited for. */
+static void dead(struct arbiter *a)
+{
+    if (leases_bury(a, a->event->incarnation, a->event->cause)) {
+        return;
+    }
+    bool pending = a->event->cause == ARBITER_CAUSE_PENDING;
+    if (!pending) { /* of one that was left out before */
+        arbiter_blame_settle(a, a->event->incarnation, a->event->cause);
+    }
+    if (!(pending && a->rendezvous->complete)) {
+        bury(a);
     }
 }
 
@@ -232,6 +242,7 @@ static void settle_cause(struct arbiter *a)
 {
     arbiter_blame_settle(a, a->event->incarnation, a->event->cause);
     leases_settle_death(a, a->event->incarnation, a->event->cause);
+    bury(a); /* of a member that dead() has left as it was */
 }
 
 static void take(struct arbiter *a)
