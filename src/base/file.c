@@ -145,6 +145,22 @@ int file_put(const char *path, const void *bytes, size_t count, mode_t mode, str
     return replace(path, bytes, count, mode, false, err);
 }
 
+int file_put_through(const char *path, const void *bytes, size_t count, mode_t mode,
+                     struct muster_err *err)
+{
+    struct stat info;
+    if (lstat(path, &info) < 0 || S_ISREG(info.st_mode)) {
+        return file_put(path, bytes, count, mode, err);
+    }
+    muster_auto(close) int fd =
+        open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_CLOEXEC, mode);
+    bool is_file = fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+    if (fd < 0 || (is_file && fchmod(fd, mode) < 0) || write_bytes(fd, bytes, count) < 0) {
+        return file_fail(err, MUSTER_ECREATE, "write", path);
+    }
+    return 0;
+}
+
 int file_mkdir(const char *path, mode_t mode, struct muster_err *err)
 {
     muster_auto(free) char *part = strdup(path);

@@ -273,6 +273,23 @@ def test_kubeconfig_and_up_keep_the_controller(muster):
     assert muster.run('down').stdout == 'No controller runs.\n'
 
 
+def test_a_kubeconfig_is_written_to_what_is_there(muster):
+    """To a link's file, and to a device or a pipe: it is not replaced by a file."""
+    link, target, pipe = (muster.work / name for name in ('link', 'target', 'pipe'))
+    target.write_text('old')
+    target.chmod(0o644)
+    link.symlink_to('target')
+    os.mkfifo(pipe)
+    muster.run('kubeconfig', '--write', 'link')
+    text = muster.run('kubeconfig').stdout
+    assert link.is_symlink() and target.read_text() == text and target.stat().st_mode & 0o777 == 0o600
+    writer = muster.start('kubeconfig', '--write', 'pipe')
+    assert pipe.read_text() == text and writer.wait(LIMIT_S) == 0
+    assert pipe.is_fifo()
+    assert muster.run('kubeconfig', '--write', '/dev/stdout').stdout == text
+    assert 'Is a directory' in muster.run('kubeconfig', '--write', '.', code=73).stderr
+
+
 def test_down_keep_lets_jobs_go_on(muster):
     submit(muster, command=shell('while [ ! -e stop ]; do sleep 0.05; done; echo finished'))
     muster.run('down', '--keep')

@@ -291,7 +291,7 @@ static int print_objects(struct cli *cli, const json_t *secret, const json_t *jo
         return err_no_memory(&cli->err);
     }
     int r = strcmp(path, "-") == 0 ? cli_print(text, &cli->err)
-                                   : file_put(path, text, strlen(text), 0600, &cli->err);
+                                   : file_put_through(path, text, strlen(text), 0600, &cli->err);
     free(text);
     return r;
 }
