@@ -17,28 +17,49 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { REQUEST_BYTES = 8192, TURNS_MAX = 20, TURN_MS = 5, SEPARATOR = 0x1e };
+enum {
+    REQUEST_BYTES = 8192,
+    INPUT_BYTES_MAX = 1 << 20,
+    TURNS_MAX = 20,
+    TURN_MS = 5,
+    SEPARATOR = 0x1e
+};
 
+/* On a busy machine an answer may still be under way when the next input comes: the bytes are of
+ * one or of the other then. */
 static struct {
     int listener;
+    pthread_mutex_t mutex; /* guards the next two */
     const uint8_t *at;
     const uint8_t *end;
     atomic_int answered;
-} server;
+    uint8_t input[INPUT_BYTES_MAX];
+} server = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static uv_loop_t loop;
 static struct kube *kube;
 
+static void serve_next(const uint8_t *data, size_t size)
+{
+    pthread_mutex_lock(&server.mutex);
+    memcpy(server.input, data, size);
+    server.at = server.input;
+    server.end = server.input + size;
+    pthread_mutex_unlock(&server.mutex);
+}
+
 /* The last part is given again and again: who asks always gets an answer. */
 static size_t take_part(const uint8_t **ret)
 {
+    pthread_mutex_lock(&server.mutex);
     *ret = server.at;
-    const uint8_t *stop = memchr(server.at, SEPARATOR, (size_t)(server.end - server.at));
-    if (!stop) {
-        return (size_t)(server.end - server.at);
+    size_t length = (size_t)(server.end - server.at);
+    const uint8_t *stop = memchr(server.at, SEPARATOR, length);
+    if (stop) {
+        length = (size_t)(stop - server.at);
+        server.at = stop + 1;
     }
-    size_t length = (size_t)(stop - server.at);
-    server.at = stop + 1;
+    pthread_mutex_unlock(&server.mutex);
     return length;
 }
 
@@ -120,7 +141,7 @@ static void start(void)
     (void)setenv("MUSTER_HOME", home, 1);
     uv_loop_init(&loop);
     /* What is asked before the first input must have an answer, too. */
-    server.at = server.end = (const uint8_t *)"";
+    serve_next((const uint8_t *)"", 0);
     r = pthread_create(&thread, NULL, serve, NULL);
     r = r != 0 ? -1 : kube_open(&loop, KUBE_RUNNING, &kube, &err);
     invariant(r == 0, "the client finds its server", err.text);
@@ -174,12 +195,14 @@ static void ask(const struct kube_ref *ref, bool table)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static bool started;
+    if (size > INPUT_BYTES_MAX) {
+        return 0;
+    }
     if (!started) {
         start();
         started = true;
     }
-    server.at = data;
-    server.end = data + size;
+    serve_next(data, size);
     const struct kube_ref pods = {.resource = kube_resource_find("pods"), .namespace = "default"};
     struct kube_ref pod = pods;
     pod.name = "a";
