@@ -145,12 +145,12 @@ int file_put(const char *path, const void *bytes, size_t count, mode_t mode, str
     return replace(path, bytes, count, mode, false, err);
 }
 
-int file_put_through(const char *path, const void *bytes, size_t count, mode_t mode,
-                     struct muster_err *err)
+int file_write_through(const char *path, const void *bytes, size_t count, mode_t mode, bool sync,
+                       struct muster_err *err)
 {
     struct stat info;
     if (lstat(path, &info) < 0 || S_ISREG(info.st_mode)) {
-        return file_put(path, bytes, count, mode, err);
+        return replace(path, bytes, count, mode, sync, err);
     }
     muster_auto(close) int fd =
         open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_CLOEXEC, mode);

@@ -290,8 +290,9 @@ static int print_objects(struct cli *cli, const json_t *secret, const json_t *jo
                  text_ends_with(second, "\n") ? "" : "\n") < 0) {
         return err_no_memory(&cli->err);
     }
-    int r = strcmp(path, "-") == 0 ? cli_print(text, &cli->err)
-                                   : file_put_through(path, text, strlen(text), 0600, &cli->err);
+    int r = strcmp(path, "-") == 0
+                ? cli_print(text, &cli->err)
+                : file_write_through(path, text, strlen(text), 0600, false, &cli->err);
     free(text);
     return r;
 }
