@@ -228,6 +228,17 @@ def test_cp_copies_nothing_over_itself(muster):
     assert (muster.work / 'output/model.pt').read_text() == 'weights\n'
 
 
+def test_cp_replaces_and_removes_no_device_and_no_pipe(muster):
+    """Not where a link is to come in its place, nor where writing to it fails."""
+    muster.run('run', '-n', '1', '--name', 'save', '--', *shell('echo weights > model.pt; ln -s model.pt link.pt'))
+    os.mkfifo(muster.work / 'pipe')
+    assert 'something else lies there, which is not replaced' in muster.run('cp', 'save:link.pt', 'pipe', code=73).stderr
+    assert (muster.work / 'pipe').is_fifo()
+    (muster.work / 'full').symlink_to('/dev/full')
+    assert 'cannot copy' in muster.run('cp', 'save:model.pt', 'full', code=74).stderr
+    assert (muster.work / 'full').is_char_device()
+
+
 def named(name, workers):
     job = {'apiVersion': 'kubeflow.org/v1', 'kind': 'PyTorchJob', 'metadata': {'name': name}, 'spec': {'pytorchReplicaSpecs': {
         'Worker': {'replicas': workers, 'template': {'spec': {'containers': [{'name': 'pytorch', 'image': 'i', 'command': ['true']}]}}}}}}

@@ -39,7 +39,8 @@ static void forget_file(struct unpack *u)
 
 void unpack_done(struct unpack *unpack)
 {
-    if (unpack->file >= 0) {
+    struct stat there;
+    if (unpack->file >= 0 && fstat(unpack->file, &there) == 0 && S_ISREG(there.st_mode)) {
         (void)unlinkat(unpack->parent, unpack->leaf, 0); /* torn, it would look like a whole one */
     }
     forget_file(unpack);

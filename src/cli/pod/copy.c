@@ -54,9 +54,12 @@ static int copy_file(const char *from, const char *to, const struct stat *info,
     if (out < 0) {
         return muster_fail(err, MUSTER_ECREATE, "cannot write %s: %s", to, strerror(errno));
     }
+    struct stat there;
     int r = copy_bytes(in, out, from, to, err);
-    if (r < 0) {
+    if (r < 0 && fstat(out, &there) == 0 && S_ISREG(there.st_mode)) {
         (void)unlink(to); /* torn, it would look like a whole one */
+    }
+    if (r < 0) {
         return r;
     }
     struct timespec times[2] = {info->st_atim, info->st_mtim};
@@ -69,16 +72,24 @@ static bool is_same(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* A file that is opened for writing loses its bytes, and a link is removed first: nothing is copied
- * over itself. */
+/* A file that is opened for writing loses its bytes, and a link takes the place of what is there:
+ * nothing is copied over itself, and no device or pipe is replaced. */
 static int check_other(const char *from, const char *to, const struct stat *info,
                        struct muster_err *err)
 {
     struct stat there;
-    int r = S_ISLNK(info->st_mode) ? lstat(to, &there) : stat(to, &there);
-    return r < 0 || !is_same(info, &there)
+    bool is_link = S_ISLNK(info->st_mode);
+    if ((is_link ? lstat(to, &there) : stat(to, &there)) < 0) {
+        return 0;
+    }
+    if (is_same(info, &there)) {
+        return muster_fail(err, MUSTER_EINVAL, "%s and %s are the same file", from, to);
+    }
+    return !is_link || S_ISREG(there.st_mode) || S_ISLNK(there.st_mode)
                ? 0
-               : muster_fail(err, MUSTER_EINVAL, "%s and %s are the same file", from, to);
+               : muster_fail(err, MUSTER_ECREATE,
+                             "cannot write %s: something else lies there, which is not replaced",
+                             to);
 }
 
 static int copy_link(const char *from, const char *to, struct muster_err *err)
