@@ -13,7 +13,7 @@ import pytest
 
 from chaos import EPOCHS_A_FAULT, Chaos, MOST, check_ends, quiet_run
 from job import Job
-from program import BUILD, turns, wait_for
+from program import BUILD, LIMIT_S, turns, wait_for
 
 FAULTS = int(os.environ.get('MUSTER_FAULTS', 100))
 
@@ -165,6 +165,22 @@ def test_the_example_trains(tmp_path):
         lines = {run.communicate(timeout=60)[0] for run in runs}
         assert [run.returncode for run in runs] == [0, 0], (lines, job.log())
         assert 'y = 3.000000 x -1.000000\n' in lines
+
+
+def test_sixty_four_workers(tmp_path):
+    """Each a process of its own. Eight are killed at once, and the coordinator; the others go on."""
+    with Job(tmp_path, records=1000, batch=4, micro_batches=64, epochs=20, first_size=64, max_size=64, first_wait='10m', held=True) as job:
+        workers = job.add_workers(64)
+        wait_for(lambda: job.version() > 5, 'all train', 4 * LIMIT_S)
+        assert workers[0].size == 64
+        for victim in workers[::8]:
+            victim.send(signal.SIGKILL)
+        job.kill_coordinator()
+        job.start_coordinator()
+        wait_for(lambda: workers[1].size == 56, 'the others train', 4 * LIMIT_S)
+        assert job.wait_for_end() == 0
+        check_ends(job, harsh=True)
+        assert sum(worker.end()[0] == 'finished' for worker in workers if worker.signalled is None) == 56
 
 
 def test_the_ledger_tells_when_steps_do_not_commit(tmp_path):
