@@ -182,6 +182,39 @@ def test_defect_21_a_traceback_fails_the_job_and_is_shown(tool):
     wait_for(lambda: not any(p['status'].get('phase') == 'Running' for p in pods(tool).values()), 'the others are ended')
 
 
+def test_a_worker_that_cannot_import_torch_fails_the_job(tool):
+    """At once, though the coordinator waits for it; its own words are the job's reason. The other worker has its torch."""
+    torch = tool.folder / 'broken/torch/__init__.py'
+    torch.parent.mkdir(parents=True)
+    torch.write_text("raise ImportError('libtorch_cpu.so: cannot open shared object file')")
+    line = f'if [ $WORKER_ID = 0 ]; then exec sleep 600; fi; PYTHONPATH=$PYTHONPATH:{tool.folder}/broken exec {sys.executable} -S -c "from muster.elastic import Job"'
+    said = tool.run('train', *TUTORIAL, f'--job_command={line}', code=None)
+    assert said.returncode == 1, said.stderr
+    assert f'First failure: {WORKERS}1 (rank 1) exited with code 1: "ImportError: libtorch_cpu.so: cannot open' in said.stderr.splitlines()[-1]
+    assert '[rank 1] ImportError: libtorch_cpu.so' in said.stdout
+
+
+def test_how_far_a_job_is(tool):
+    """What describe and train show of it: who trains, how much of it is done, how fast, how long it takes, what a recovery cost."""
+    worker = tool.binary.parent.parent / 'tests/elastic_worker'
+    process = tool.start('train', *TUTORIAL, f'--job_command=exec {worker} 97 100000 4 2 20')
+    name = 'test-mnist-allreduce'
+    elastic = lambda: tool.get('job', name)['status'].get('elastic', {})  # noqa: E731
+    running(tool, MASTER, WORKERS + '0', WORKERS + '1')
+    wait_for(lambda: (now := elastic()).get('workers') == 2 and 'secondsLeft' in now, 'two workers train')
+    os.kill(of_job(tool, worker)[0], signal.SIGKILL)
+    wait_for(lambda: 'lost' in [each['kind'] for each in elastic().get('recoveries', [])], 'the others go on')
+    wait_for(lambda: (now := elastic()).get('workers') == 2 and 'secondsLeft' in now, 'it is made anew')
+    shown = tool.run('describe', 'job', name).stdout.split('  Elastic:\n')[1]
+    for pattern in (r'Workers: +2', r'Generation: +\d', r'Epoch: +\d+', r'Epochs: +100000', r'Records: +\d+', r'Total Records: +9700000',
+                    r'Records Per Second: +\d+', r'Seconds Left: +\d+', rf'Kind: +lost\n +Ms: +\d+\n +Worker: +{name}-edljob-worker-[01]'):
+        assert re.search(pattern + '\n', shown), (pattern, shown)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=LONG_S)
+    assert re.search(r'generation \d+, 2 workers, epoch \d+ of 100000, [\d,]+ of 9,700,000 records, [\d,]+/s, .* left', out), out[-2000:]
+    assert re.search(rf'recovered from the loss of {name}-edljob-worker-[01] in \d+ ms', out), out[-2000:]
+
+
 def test_without_relaunches_the_job_goes_on(tool):
     name = submit(tool, 'if [ $WORKER_ID = 1 ]; then exit 3; fi; exec sleep 600', '--relaunch_on_worker_failure=0')
     wait_for(lambda: pods(tool).get(WORKERS + '1', {}).get('status', {}).get('phase') == 'Failed', 'worker 1 failed')
