@@ -93,9 +93,10 @@ def test_what_is_set_aside_stays_so_when_the_coordinator_is_killed(tmp_path, mon
         assert f'set aside: record {RECORD}: 3 workers died of it, in epoch 1' in job.log().splitlines()
 
 
-def test_a_step_function_that_hangs_is_ended_and_its_records_are_named(tmp_path, monkeypatch):
+@pytest.mark.parametrize('option', ['pass_timeout', 'pass_timeout_max'])
+def test_a_step_function_that_hangs_is_ended_and_its_records_are_named(tmp_path, monkeypatch, option):
     monkeypatch.setenv('MUSTER_TEST_POISON', f'{RECORD} hang')
-    with Job(tmp_path, first_size=2, sleep_ms=0, pass_timeout='2s') as job:
+    with Job(tmp_path, first_size=2, sleep_ms=0, **{option: '2s'}) as job:
         job.add_workers(2)
         start_again_until_failed(job, most=10)  # on a loaded machine others may be taken for hanging, too
         log = job.log()

@@ -43,7 +43,7 @@ static int read_pass_limit(struct cli *cli, struct server_options *ret)
     if (r == 0 && args_value(&cli->args, "pass-timeout") && ret->pass_ms == 0) {
         ret->pass_ms = -1;
     }
-    return r;
+    return r < 0 ? r : args_duration(&cli->args, "pass-timeout-max", &ret->pass_max_ms, &cli->err);
 }
 
 static int read_sizes(struct cli *cli, struct server_options *ret)

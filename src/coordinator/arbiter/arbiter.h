@@ -59,6 +59,7 @@ struct arbiter_options {
     int64_t lease_ms;       /* SHARD_LEASE_MS or more */
     int64_t pass_ms;        /* how long a step function may take while others wait; 0: 20 times the
                                median of late passes, 10 s at least; < 0: for ever */
+    int64_t pass_max_ms;    /* where it depends on what passes take: this at most; 0: no limit */
     int64_t first_ms;       /* how long the first generation waits for sizes.first_size members */
     uint64_t least_term;    /* 0: the one after the journal's */
 };

@@ -147,6 +147,8 @@ static int feed(struct scene *scene, struct arbiter_event event)
     return r == 0 && synced ? feed(scene, (struct arbiter_event){.kind = ARBITER_DURABLE}) : r;
 }
 
+static int64_t pass_max_ms; /* of scenes that begin */
+
 /* From the first `records` of the journal. */
 static void begin(struct scene *scene, size_t records)
 {
@@ -155,6 +157,7 @@ static void begin(struct scene *scene, size_t records)
                                             .datasets = &twenty,
                                             .dataset_count = scene->planned ? 0 : 1,
                                             .lease_ms = SHARD_LEASE_MS,
+                                            .pass_max_ms = pass_max_ms,
                                             .first_ms = SHARD_LEASE_MS};
     arbiter_free(scene->arbiter);
     scene->served = false;
@@ -1141,6 +1144,20 @@ static void a_first_pass_may_take_long(void **state)
     end_scene(scene);
 }
 
+static void a_first_pass_may_take_the_most_that_any_may(void **state)
+{
+    (void)state;
+    pass_max_ms = 60000;
+    struct scene *scene = planned_scene();
+    pass_max_ms = 0;
+    has_at_hand(scene, 2, 4, 4);
+    ticks(scene, 59000);
+    assert_int_equal(scene->hangs, 0);
+    ticks(scene, 1000);
+    assert_int_equal(scene->hangs, 2);
+    end_scene(scene);
+}
+
 static void a_worker_says_that_the_job_has_failed(void **state)
 {
     (void)state;
@@ -1414,6 +1431,7 @@ int main(void)
         cmocka_unit_test(a_step_of_which_nothing_was_told_is_suspected),
         cmocka_unit_test(who_does_not_come_back_is_expelled),
         cmocka_unit_test(a_first_pass_may_take_long),
+        cmocka_unit_test(a_first_pass_may_take_the_most_that_any_may),
         cmocka_unit_test(a_worker_says_that_the_job_has_failed),
         cmocka_unit_test(the_last_losses_are_kept_and_all_are_counted),
         cmocka_unit_test(who_was_lost_is_in_the_journal),

@@ -4,7 +4,7 @@
 #include "coordinator/arbiter/entry.h"
 #include "core/hash.h"
 
-enum { NUMBER_BYTES = 8, OPTIONS = 10, EVENT_HEAD = 6 };
+enum { NUMBER_BYTES = 8, OPTIONS = 11, EVENT_HEAD = 6 };
 
 static void add_numbers(const uint64_t *numbers, size_t count, struct buf *ret)
 {
@@ -31,6 +31,7 @@ void arbiter_code_options(const struct arbiter_options *o, struct buf *ret)
                                       o->micro_batches,
                                       (uint64_t)o->lease_ms,
                                       (uint64_t)o->pass_ms,
+                                      (uint64_t)o->pass_max_ms,
                                       (uint64_t)o->first_ms,
                                       o->least_term};
     add_numbers(fields, OPTIONS, ret);
@@ -53,8 +54,9 @@ bool arbiter_code_read_options(const uint8_t *bytes, size_t count, struct arbite
                                     .micro_batches = (uint32_t)fields[5],
                                     .lease_ms = (int64_t)fields[6],
                                     .pass_ms = (int64_t)fields[7],
-                                    .first_ms = (int64_t)fields[8],
-                                    .least_term = fields[9]};
+                                    .pass_max_ms = (int64_t)fields[8],
+                                    .first_ms = (int64_t)fields[9],
+                                    .least_term = fields[10]};
     return true;
 }
 

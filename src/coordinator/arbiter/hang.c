@@ -50,7 +50,11 @@ static int64_t median_ms(const struct hangs *h)
 static int64_t limit_ms(const struct arbiter *a, const struct card *card)
 {
     int64_t least = card->passes > 0 ? LEAST_MS : FIRST_MS, usual = MEDIANS * median_ms(&a->hangs);
-    return a->hangs.limit_ms > 0 ? a->hangs.limit_ms : usual > least ? usual : least;
+    int64_t limit = usual > least ? usual : least;
+    if (a->hangs.limit_ms > 0) {
+        return a->hangs.limit_ms;
+    }
+    return a->hangs.max_ms > 0 && a->hangs.max_ms < limit ? a->hangs.max_ms : limit;
 }
 
 /* ---- Who waits for whom ---- */

@@ -54,6 +54,7 @@ enum { ARBITER_DEATHS_MAX = 64, ARBITER_PASSES_KEPT = 31 };
 /* What is known of the time that passes take. */
 struct hangs {
     int64_t limit_ms; /* the user's; 0: by the passes; < 0: none */
+    int64_t max_ms;   /* of one by the passes; 0: no limit */
     int64_t look_ms;  /* INT64_MAX: nobody has a pass at hand */
     int64_t passes[ARBITER_PASSES_KEPT];
     size_t pass_count;

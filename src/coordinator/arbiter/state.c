@@ -40,7 +40,8 @@ int arbiter_new(const struct arbiter_options *options, struct arbiter **ret, str
     a->lease_ms = options->lease_ms;
     a->first_ms = options->first_ms;
     a->least_term = options->least_term;
-    a->hangs = (struct hangs){.limit_ms = options->pass_ms, .look_ms = INT64_MAX};
+    a->hangs = (struct hangs){
+        .limit_ms = options->pass_ms, .max_ms = options->pass_max_ms, .look_ms = INT64_MAX};
     a->deadline_ms = INT64_MAX;
     a->micro_batches = options->micro_batches > 0 ? options->micro_batches : 1;
     a->dataset_count = options->dataset_count;

@@ -270,6 +270,7 @@ static int open_term(struct server *s, struct muster_err *err)
                                       .micro_batches = options->micro_batches,
                                       .lease_ms = SHARD_LEASE_MS,
                                       .pass_ms = options->pass_ms,
+                                      .pass_max_ms = options->pass_max_ms,
                                       .first_ms = options->first_ms,
                                       .least_term = lease ? lease->calls->term(lease) : 0};
     int r = file_mkdir(options->journal, 0700, err);
