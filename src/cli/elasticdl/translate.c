@@ -27,7 +27,9 @@ struct translation {
     struct muster_err *err;
     struct build build;
     struct checked flags;
-    json_t *spec; /* --cluster_spec_json */
+    json_t *spec;   /* --cluster_spec_json */
+    json_t *own;    /* --envs */
+    int64_t peer_s; /* how long the others may wait for a worker; 0: not said */
     struct journal_place journal;
     json_t *secret; /* or NULL */
 };
@@ -129,6 +131,10 @@ static void add_command(struct translation *t, json_t *container)
     add_word(t, command, "--journal");
     build_add(&t->build, command, json_sprintf("%s/journal", folder));
     journal_add_words(&t->journal, t->flags.name, &t->build, command);
+    if (t->peer_s > 0) {
+        add_word(t, command, "--pass-timeout-max");
+        build_add(&t->build, command, json_sprintf("%llds", (long long)t->peer_s));
+    }
     add_word(t, command, "--first-size");
     build_add(&t->build, command, json_sprintf("%lld", (long long)t->flags.workers));
     add_word(t, command, "--progress");
@@ -210,10 +216,9 @@ static void add_own(struct translation *t, const json_t *own, json_t *env)
     }
 }
 
-static int add_environment(struct translation *t, json_t *container)
+static void add_environment(struct translation *t, json_t *container)
 {
     json_t *env = build_array_at(&t->build, container, "env");
-    muster_auto(doc) json_t *own = NULL;
     add_variable(t, env, "MUSTER_COORDINATOR",
                  json_sprintf("tcp:%s-master-0:%d", t->flags.name, JOB_DEFAULT_PORT));
     add_token(t, env);
@@ -225,9 +230,7 @@ static int add_environment(struct translation *t, json_t *container)
     if (t->flags.set_aside) {
         add_variable(t, env, "MUSTER_SET_ASIDE", json_string("1"));
     }
-    int r = values_variables("envs", value_of(t, "envs"), &own, t->err);
-    add_own(t, own, env);
-    return r;
+    add_own(t, t->own, env);
 }
 
 static bool is_mounted(const json_t *mounts, const char *folder)
@@ -283,8 +286,8 @@ static int add_workers(struct translation *t, json_t *specs)
     add_word(t, command, "-c");
     build_add(&t->build, command, job_literal(value_of(t, "job_command")));
     build_text(&t->build, pod, "priorityClassName", args_text(t->args, "worker_pod_priority"));
-    int r = add_environment(t, container);
-    r = r < 0 ? r : add_volumes(t, pod, container);
+    add_environment(t, container);
+    int r = add_volumes(t, pod, container);
     r = r < 0 ? r : set_resources(t, "worker", container);
     return r < 0 ? r : cluster_spec_apply(t->spec, "worker", template, t->err);
 }
@@ -352,9 +355,12 @@ int translate_objects(const struct args *args, const struct translate_site *site
     struct translation t = {.args = args, .site = site, .err = err};
     int r = checks_read(args, &t.flags, err);
     r = r < 0 ? r : cluster_spec_read(value_of(&t, "cluster_spec_json"), &t.spec, err);
+    r = r < 0 ? r : values_variables("envs", value_of(&t, "envs"), &t.own, err);
+    r = r < 0 ? r : values_peer_limit(t.own, &t.peer_s, err);
     r = r < 0 ? r : journal_place_read(value_of(&t, "journal_volume"), &t.journal, err);
     r = r < 0 ? r : make_job(&t, ret_job);
     json_decref(t.spec);
+    json_decref(t.own);
     journal_place_done(&t.journal);
     if (r < 0) {
         json_decref(t.secret);

@@ -255,6 +255,8 @@ static void command_lines_that_are_refused(void **state)
          {J("--journal_volume=claim_name=c;host_path=/d")}},
         {"TensorFlow's estimators", {J("--need_tf_config")}},
         {"--cluster_spec_json says the same", {J("--cluster_spec=spec.py")}},
+        {"HOROVOD_GLOO_TIMEOUT_SECONDS must be a number of seconds",
+         {J("--envs=HOROVOD_GLOO_TIMEOUT_SECONDS=soon")}},
         {"--context NAME or --kubeconfig FILE", {J("--force_use_kube_config_file")}},
         {"ask for fewer epochs", {J("--max_step=100")}},
         {"must be one of Always|IfNotPresent|Never, not 'never'", {J("--image_pull_policy=never")}},

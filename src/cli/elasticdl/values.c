@@ -17,7 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VARIABLES_MAX = 1024 };
+#define PEER_LIMIT "HOROVOD_GLOO_TIMEOUT_SECONDS"
+enum { VARIABLES_MAX = 1024, PEER_LIMIT_DIGITS = 6 };
 
 static bool is_variable(const char *at, size_t length)
 {
@@ -86,6 +87,26 @@ int values_variables(const char *flag, const char *text, json_t **ret, struct mu
         at = pair_skip_blanks(at + strspn(at, ","));
     }
     *ret = muster_take(list);
+    return 0;
+}
+
+int values_peer_limit(const json_t *variables, int64_t *ret_s, struct muster_err *err)
+{
+    size_t i;
+    json_t *each;
+    *ret_s = 0;
+    json_array_foreach (variables, i, each) {
+        const char *value = doc_text(each, "value", "");
+        if (strcmp(doc_text(each, "name", ""), PEER_LIMIT) == 0) {
+            size_t digits = strspn(value, "0123456789");
+            *ret_s = digits > 0 && digits <= PEER_LIMIT_DIGITS && !value[digits] ? atoll(value) : 0;
+            return *ret_s > 0 ? 0
+                              : muster_fail(err, MUSTER_EINVAL,
+                                            "--envs: " PEER_LIMIT
+                                            " must be a number of seconds, 1 or more, not '%.80s'",
+                                            value);
+        }
+    }
     return 0;
 }
 

@@ -58,6 +58,32 @@ static void a_value_keeps_its_equals_signs_and_commas(void **state)
     }
 }
 
+static void how_long_to_wait_for_a_worker(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *variables;
+        int64_t expected_s; /* < 0: it is refused */
+    } table[] = {{"A=1", 0},
+                 {"HOROVOD_GLOO_TIMEOUT_SECONDS=60", 60},
+                 {"HOROVOD_GLOO_TIMEOUT_SECONDS=60,HOROVOD_GLOO_TIMEOUT_SECONDS=9", 9},
+                 {"HOROVOD_GLOO_TIMEOUT_SECONDS=0", -1},
+                 {"HOROVOD_GLOO_TIMEOUT_SECONDS=", -1},
+                 {"HOROVOD_GLOO_TIMEOUT_SECONDS=-5", -1},
+                 {"HOROVOD_GLOO_TIMEOUT_SECONDS=1e3", -1},
+                 {"HOROVOD_GLOO_TIMEOUT_SECONDS=99999999999999999999", -1}};
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        json_t *list = NULL;
+        int64_t found_s = -1;
+        struct muster_err err = MUSTER_ERR_INIT;
+        assert_int_equal(values_variables("envs", table[i].variables, &list, &err), 0);
+        int r = values_peer_limit(list, &found_s, &err);
+        assert_int_equal(r, table[i].expected_s < 0 ? MUSTER_EINVAL : 0);
+        assert_true(r < 0 || found_s == table[i].expected_s);
+        json_decref(list);
+    }
+}
+
 /* test_k8s_resource_parse */
 static void resources_as_elasticdl_writes_them(void **state)
 {
@@ -174,6 +200,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_value_keeps_its_equals_signs_and_commas),
+        cmocka_unit_test(how_long_to_wait_for_a_worker),
         cmocka_unit_test(resources_as_elasticdl_writes_them),
         cmocka_unit_test(volumes_and_their_mounts),
         cmocka_unit_test(relaunches_are_switched_off),
