@@ -75,6 +75,29 @@ def test_the_tutorials_script(world, python, pictures):
     assert once.split(', ')[0] == evaluated.split(', ')[0]
 
 
+@pytest.mark.heavy
+def test_the_tutorials_accuracy(world, python, tmp_path):
+    """The script as written, with the tutorial's two workers and its flags, is as right as a plain run of one process over the same
+    global batches: within what plain runs of other seeds differ by, twice."""
+    subprocess.run([sys.executable, EXAMPLE / 'write_pictures.py', '--images', '4000', tmp_path], check=True, capture_output=True)
+    pictures, epochs, width = tmp_path / 'mnist_png', '4', '8'
+    job = world(2, python)
+    job.env.pop('MUSTER_DETERMINISTIC')
+    job.env['MUSTER_MICRO_BATCHES'] = '2'
+    flags = ['--batch_size', '16', '--num_epochs', epochs, f'--training_data={pictures}/training', f'--validation_data={pictures}/testing']
+    for worker in [job.start('-m', 'model_zoo.mnist.mnist_pytorch', *flags, '--width', width) for _ in range(2)]:
+        worker.end()
+    job.coordinators[0].end()
+    correct, = re.findall(r'4,000 records evaluated: correct (\d+)', job.coordinators[0].text())
+    plain = job.start('seed_plain.py', pictures, 32, epochs, width, *range(1, 6))
+    plain.end()
+    ones = [float(line) for line in plain.lines('accuracy ')]
+    spread, middle = max(ones) - min(ones), sum(ones) / len(ones)
+    print(f'accuracy: {int(correct) / 4000:.4f}; plain, five seeds: {min(ones):.4f} to {max(ones):.4f}')
+    assert len(ones) == 5 and middle > 0.6
+    assert abs(int(correct) / 4000 - middle) <= 2 * spread, (correct, ones)
+
+
 @pytest.fixture
 def result(world):
     def run(what):
