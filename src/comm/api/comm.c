@@ -12,6 +12,7 @@
 #include "comm/progress/progress.h"
 #include "comm/state/peers.h"
 #include "comm/state/team.h"
+#include "comm/system/membarrier.h"
 #include "comm/system/sized.h"
 #include "comm/tcp/link.h"
 
@@ -93,7 +94,7 @@ struct muster_comm *comm_new(int rank, int size, const int *hosts,
     comm->size = size;
     comm->process = heartbeat_process();
     phase_init(&comm->life);
-    comm->fenced = !progress_has_membarrier();
+    comm->fenced = !membarrier_register();
     comm->segment.fd = -1;
     pthread_mutex_init(&comm->allocating, NULL);
     comm->peers = calloc((size_t)size, sizeof *comm->peers);

@@ -3,6 +3,7 @@
 
 #include "comm/endpoint/address.h"
 #include "comm/system/deadline.h"
+#include "comm/system/membarrier.h"
 #include "comm/system/sized.h"
 #include "core/hash.h"
 
@@ -185,6 +186,7 @@ int endpoint_open(const char *host, const char *towards, const char *transport,
         return muster_fail(err, MUSTER_ECONFIG,
                            "unknown transport %s; use auto, shm, tcp or group:NAME", transport);
     }
+    (void)membarrier_register(); /* now, not when the others wait for it to form with them */
     struct muster_endpoint *e = calloc(1, sizeof *e);
     if (!e) {
         return muster_fail(err, MUSTER_ENOMEM, "no memory for an endpoint");

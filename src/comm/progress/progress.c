@@ -45,11 +45,6 @@ static bool run_now(struct muster_comm *comm, struct task *task)
     return call->kind == MUSTER_RECV && message_receive_now(comm, task);
 }
 
-bool progress_has_membarrier(void)
-{
-    return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
-}
-
 int progress_run(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
     use_enter(&comm->use, COMM_IN_CALL);

@@ -5,7 +5,5 @@
 
 /* Steps a task to its end on the calling thread. */
 int progress_run(struct muster_comm *comm, struct task *task, struct muster_err *err);
-/* Once the kernel has been asked for membarrier: false where it has none for us. */
-bool progress_has_membarrier(void);
 /* Waits until no other thread is inside a call of this closed communicator. */
 void progress_drain(struct muster_comm *comm);

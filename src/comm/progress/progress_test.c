@@ -1,14 +1,19 @@
 /* Where the kernel, or a container's filter of system calls, has no membarrier, every call pays for
- * the order that abort relies on, and none takes a fast path without it. */
+ * the order that abort relies on, and none takes a fast path without it. Where it has one, the
+ * kernel is asked before others wait. */
 #include "comm/progress/progress.h"
 
 #include "base/testing/test.h"
+#include "comm/system/membarrier.h"
 #include "comm/system/refuse.h"
 
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <muster/elastic.h>
 
 enum { UNORDERED = 0, ORDERED = 1, BROKEN = 2 };
 
@@ -34,29 +39,56 @@ static int form_and_abort(int code)
     return r != MUSTER_EABORTED ? BROKEN : fenced ? ORDERED : UNORDERED;
 }
 
-static int in_a_child(int code)
+static bool has_registered(void)
+{
+    return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+/* Whether this process has registered by then. It takes no code. */
+static int open_endpoint(int code)
+{
+    struct muster_endpoint *endpoint;
+    bool before = has_registered();
+    if (code != 0 || before || muster_endpoint_open("127.0.0.1", &endpoint, NULL) < 0) {
+        return BROKEN;
+    }
+    bool registered = has_registered();
+    muster_endpoint_close(endpoint);
+    return registered;
+}
+
+static int in_a_child(int (*act)(int code), int code)
 {
     int status = -1;
     pid_t child = fork();
     if (child == 0) {
-        _exit(form_and_abort(code));
+        _exit(act(code));
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
     return WEXITSTATUS(status);
 }
 
+/* Children inherit what their parent has registered: before all others. */
+static void who_joins_has_registered_before_others_wait(void **state)
+{
+    (void)state;
+    int registered = in_a_child(open_endpoint, 0);
+    assert_int_equal(registered, membarrier_register());
+}
+
 static void without_membarrier_calls_are_ordered(void **state)
 {
     (void)state;
-    assert_int_equal(in_a_child(0), progress_has_membarrier() ? UNORDERED : ORDERED);
-    assert_int_equal(in_a_child(EPERM), ORDERED);
-    assert_int_equal(in_a_child(ENOSYS), ORDERED);
+    assert_int_equal(in_a_child(form_and_abort, 0), membarrier_register() ? UNORDERED : ORDERED);
+    assert_int_equal(in_a_child(form_and_abort, EPERM), ORDERED);
+    assert_int_equal(in_a_child(form_and_abort, ENOSYS), ORDERED);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_joins_has_registered_before_others_wait),
         cmocka_unit_test(without_membarrier_calls_are_ordered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
