@@ -236,12 +236,15 @@ static int read_pieces(struct reading *reading, struct muster_err *err)
     return r;
 }
 
+/* All owners are asked before the first answer is waited for. */
 static int confirm(struct reading *reading, struct muster_err *err)
 {
     int r = 0;
     for (int i = 0; r == 0 && i < reading->num; i++) {
         r = ask(reading, i, 0, 0, err);
-        r = r < 0 ? r : take(reading, i, err);
+    }
+    for (int i = 0; r == 0 && i < reading->num; i++) {
+        r = take(reading, i, err);
     }
     return r;
 }

@@ -330,6 +330,82 @@ static void a_reader_that_waits_holds_nobody_up(void **state)
     close(fd);
 }
 
+/* ---- questions ---- */
+
+enum { STAMPED = 2 };
+
+struct stamped {
+    struct muster_endpoint *endpoints[STAMPED];
+    char byte; /* the state */
+};
+
+static int accept_reader(struct muster_endpoint *endpoint)
+{
+    struct hello hello;
+    int fd = MUSTER_EAGAIN;
+    for (int64_t end = 0; fd == MUSTER_EAGAIN && test_turn(&end);) {
+        fd = arrivals_next(&endpoint->arrivals, 0, REGION_DIGEST, 0, &hello, NULL);
+    }
+    return fd >= 0 && fcntl(fd, F_SETFL, 0) == 0 ? fd : -1; /* to wait */
+}
+
+static bool hear_question(int fd, struct region_ask *ret)
+{
+    return recv(fd, ret, sizeof *ret, MSG_WAITALL) == sizeof *ret;
+}
+
+static bool answer_question(int fd, const struct region_ask *ask, const char *state)
+{
+    const struct region_answer answer = {.magic = REGION_MAGIC,
+                                         .shown = 1,
+                                         .generation = 4,
+                                         .version = 17,
+                                         .bytes = ask->bytes,
+                                         .checksum = region_checksum(state, (size_t)ask->bytes),
+                                         .all_bytes = 1};
+    return send(fd, &answer, sizeof answer, MSG_NOSIGNAL) == sizeof answer &&
+           send(fd, state, (size_t)ask->bytes, MSG_NOSIGNAL) == (ssize_t)ask->bytes;
+}
+
+/* The first owner has the only piece. No stamp is sent before both are asked for. */
+static void *wait_for_both_questions(void *context)
+{
+    const struct stamped *s = context;
+    struct region_ask ask = {0};
+    int fds[] = {accept_reader(s->endpoints[0]), accept_reader(s->endpoints[1])};
+    bool good = hear_question(fds[0], &ask) && answer_question(fds[0], &ask, &s->byte);
+    good = good && hear_question(fds[0], &ask) && hear_question(fds[1], &ask);
+    for (int i = 0; i < STAMPED; i++) {
+        good = good && answer_question(fds[i], &ask, &s->byte);
+        close(fds[i]);
+    }
+    return NULL;
+}
+
+static void stamps_are_asked_for_together(void **state)
+{
+    struct stamped s = {.byte = 9};
+    struct muster_member members[STAMPED];
+    struct muster_err err = MUSTER_ERR_INIT;
+    pthread_t thread;
+    char read = 0;
+    (void)state;
+    for (int i = 0; i < STAMPED; i++) {
+        assert_int_equal(muster_endpoint_open("127.0.0.1", &s.endpoints[i], &err), 0);
+        muster_endpoint_member(s.endpoints[i], &members[i]);
+    }
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_both_questions, &s), 0);
+    int r = muster_region_read(members, STAMPED, 4, 17, &read, 1, test_limit_ms(), &err);
+    pthread_join(thread, NULL);
+    for (int i = 0; i < STAMPED; i++) {
+        muster_endpoint_close(s.endpoints[i]);
+    }
+    assert_int_equal(r, 0);
+    assert_int_equal(read, s.byte);
+}
+
+/* ---- versions ---- */
+
 enum { TWO_PIECES = 2 * REGION_PIECE_BYTES };
 
 struct reading {
@@ -548,6 +624,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(another_size_is_said, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_read_can_be_interrupted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_reader_that_waits_holds_nobody_up, set_up, tear_down),
+        cmocka_unit_test(stamps_are_asked_for_together),
         cmocka_unit_test_setup_teardown(the_same_version_again_is_another, set_up, tear_down),
         cmocka_unit_test(a_dead_owner_is_named_though_its_child_lives),
         cmocka_unit_test_setup_teardown(a_read_is_of_one_version, set_up, tear_down),
