@@ -1,8 +1,9 @@
 """What a worker that joins costs the others, by the bytes of state that it reads from them.
 
-Two workers train. A third one starts, and joins: how much longer the longest step is than a usual one, beside the time that so many bytes
-take through a plain connection of this machine; how much longer the second longest is; and how much longer the other steps are, until then,
-than while a program that needs as much processor time and memory as the joiner, and does not join.
+Two workers train. A third one starts, and joins: how much longer than a usual one the step is that waits for it, beside the time that so many
+bytes take through a plain connection of this machine; how much longer the longest other step is, from the third one's start until some steps
+later; and how much longer the steps before the one that waits are than while a program that needs as much processor time and memory as the
+joiner, and does not join. Of that program's time, too, the longest step: what the machine does to steps in which nobody joins.
 """
 import os
 import pathlib
@@ -72,9 +73,10 @@ class Joining:
         self.scene.wait_for(lambda: self.first.last()[0] >= version + count, 'a few steps')
 
     def join(self):
-        """(The longest step, the second longest, in ms beyond a usual one; the mean of the others until then; what the joiner needed)."""
+        """(The step that waits for the joiner, the longest other one, in ms beyond a usual one; the steps before it; what the joiner needed; a
+        usual step). It is the joiner's first one, whose pass may say the size of the generation before: it was handed out in that."""
         self.settle()
-        usual = statistics.median(period for period, _ in periods(self.first.steps(), 0, time.monotonic_ns()))
+        usual = statistics.median(period for period, workers in periods(self.first.steps(), 0, time.monotonic_ns()) if workers == MEMBERS)
         began = time.monotonic_ns()
         self.scene.add_worker()
         joiner = self.scene.job.workers[-1]
@@ -85,36 +87,40 @@ class Joining:
         after = statistics.median(period for period, workers in found[-AFTER_STEPS // 2:])
         joiner.send(signal.SIGTERM)
         joiner.process.wait()
-        beyond = sorted((period - (usual if workers == MEMBERS else after) for period, workers in found), reverse=True)
-        longest = max(range(len(found)), key=lambda i: found[i][0])
-        before = [period for period, _ in found[:longest]]
-        return beyond[0], beyond[1], before, needed_ms, usual
+        beyond = [period - (usual if workers == MEMBERS else after) for period, workers in found]
+        joined = [workers for _, workers in found].index(MEMBERS + 1)
+        waits = max(range(max(0, joined - 1), joined + 1), key=lambda i: beyond[i])
+        wait = beyond.pop(waits)
+        return wait, max(beyond), [period for period, _ in found[:waits]], needed_ms, usual
 
     def burn(self, needed_ms):
-        """The steps' times while a program needs the same."""
+        """The steps' times while a program needs the same; and the longest step from then until some steps later."""
         self.settle()
         began = time.monotonic_ns()
         subprocess.run([str(self.program), 'burn', str(self.size), str(int(needed_ms))], check=True)
         ended = time.monotonic_ns()
-        self.wait_for_steps(1)
-        return [period for period, _ in periods(self.first.steps(), began, ended)]
+        self.wait_for_steps(AFTER_STEPS)
+        steps = self.first.steps()
+        return [period for period, _ in periods(steps, began, ended)], max(period for period, _ in periods(steps, began, time.monotonic_ns()))
 
 
 def measure_size(build, size, trials):
-    waits, seconds, joined, burnt, usual, needed = [], [], [], [], [], []
+    waits, seconds, calm, joined, burnt, usual, needed = [], [], [], [], [], [], []
     with tempfile.TemporaryDirectory() as folder:
         job = Joining(build, folder, size)
         with job.scene:
             for _ in range(trials):
-                longest, second, before, needed_ms, period = job.join()
-                waits.append(longest)
+                wait, second, before, needed_ms, period = job.join()
+                waits.append(wait)
                 seconds.append(second)
                 usual.append(period)
                 needed.append(needed_ms)
                 joined += before
-                burnt += job.burn(needed_ms)
+                beside, longest = job.burn(needed_ms)
+                burnt += beside
+                calm.append(longest - period)
     transfer = statistics.median(transfer_ms(size) for _ in range(5))
-    return {'wait': quantiles(waits), 'second': quantiles(seconds), 'others': statistics.mean(joined or usual),
+    return {'wait': quantiles(waits), 'second': quantiles(seconds), 'calm': quantiles(calm), 'others': statistics.mean(joined or usual),
             'control': statistics.mean(burnt or usual), 'step': statistics.median(usual), 'processor': statistics.median(needed),
             'allowed': transfer + ALLOWED_MS, 'trials': trials}
 
@@ -124,6 +130,7 @@ def measure(build, trials, results):
         row = measure_size(build, megabytes * 1_000_000, trials)
         ratio = row['others'] / row['control'] - 1
         print(f"join, {megabytes:3} MB: one step waits {row['wait']['median']:.1f} ms (max {row['wait']['max']:.1f} of {trials}; state/bandwidth + 20: "
-              f"{row['allowed']:.1f}), the next longest {row['second']['median']:.1f} (max {row['second']['max']:.1f}); the others, before it: "
+              f"{row['allowed']:.1f}), the longest other one {row['second']['median']:.1f} (max {row['second']['max']:.1f}), beside the control "
+              f"{row['calm']['median']:.1f} (max {row['calm']['max']:.1f}); the others, before it: "
               f"{row['others']:.2f} ms, beside the control {row['control']:.2f} ({ratio:+.1%}; usual: {row['step']:.2f})", flush=True)
         results.put('join', {**results.data.get('join', {}), str(megabytes): row})
