@@ -130,9 +130,17 @@ class Cluster:
         process.send_signal(signal_number)
         process.wait(LIMIT_S)
 
+    def check_alive(self):
+        for name, process in list(self.processes.items()):
+            if process.poll() is not None:
+                self.on_ended(name)
+
+    def on_ended(self, name):
+        """A program has ended by itself."""
+        raise AssertionError(f'{name} ended: {self.log(name)}')
+
     def is_ready(self):
-        for name, process in self.processes.items():
-            assert process.poll() is None, f'{name} ended: {self.log(name)}'
+        self.check_alive()
         try:
             return self.request('GET', '/readyz', raw=True) == 'ok'
         except OSError:
