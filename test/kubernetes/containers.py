@@ -89,8 +89,13 @@ class Containers:
         self.check()
         return {name: run.container for (space, name), runs in list(self.runs.items()) if space == namespace for run in list(runs) if run.end is None}
 
+    def names(self, namespace):
+        """Of the pods whose containers run, sorted: one that is there twice runs twice."""
+        self.check()
+        return sorted(name for (space, name), runs in list(self.runs.items()) if space == namespace for run in list(runs) if run.end is None)
+
     def overlaps(self):
-        """Sentences, once nothing runs: which two of one index ran at once."""
+        """Sentences: which two of one index ran at once. The end of one may be told late: it is asked for where no index has two that run."""
         self.check()
         return [f'{name}: {one.container[:12]} ended at {one.end}, {other.container[:12]} had begun at {other.begin}'
                 for (_, name), runs in list(self.runs.items()) for one, other in overlaps(list(runs))]

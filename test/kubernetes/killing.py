@@ -1,7 +1,9 @@
 """Kills at random, while jobs come and end: of `muster operator`, its API server and pods; MUSTER_KILLS=500 by hand, and a table is printed.
 
-What must hold: every job comes to its end, which it keeps; no two live pods of one index at a time, by a watch of etcd; the operator keeps neither memory nor
-descriptors of what is over. What pods are, and how they are killed, a test says: without nodes (test_kills.py), or on one (test_node_kills.py).
+They come in rounds: in one, no kill waits for what the one before has brought about; at its end all must come to rest. What must hold: every job comes to its end,
+which it keeps; no two live pods of one index at a time, by a watch of etcd; at rest one pod of each index of the jobs that go on is there, and of others nothing;
+the operator keeps neither memory nor descriptors of what is over. What pods are, and how they are killed, a test says: without nodes (test_kills.py), or on one
+(test_node_kills.py).
 """
 import collections
 import os
@@ -10,43 +12,59 @@ import signal
 import time
 import urllib.error
 
+import pytest
+
 from follower import Follower
 from jobs import LABEL, Jobs, Operator
-from program import LIMIT_S, wait_for
+from program import LIMIT_S, turns, wait_for
 
 KILLS = int(os.environ.get('MUSTER_KILLS', 6))
+ROUND = (10, 25)
+# The next kill comes within this time; after one, with this chance, a job is told to end.
+APART_S, ENDS = 1.5, 0.15
 # Of the first half; in the second one the operator lives, so that what it keeps can be seen.
 CHANCES = {'pod': 6, 'operator': 3, 'server': 1}
 WORKERS, MB = 2, 1024
+RANKS = ('master-0', *(f'worker-{at}' for at in range(WORKERS)))
 OVER = ('Succeeded', 'Failed')
 # So many more or less the operator keeps open, for requests to come (UNDER_WAY_MAX in src/kube/cluster/open.c).
 CONNECTIONS = 16
 
 
+def ends_of(job):
+    return [c['type'] for c in job.get('status', {}).get('conditions', []) if c['status'] == 'True' and c['type'] in OVER]
+
+
 class Judge:
-    """What the watches show, against what must hold."""
+    """What the watches show, against what must hold. `pods`: {name: pod}, as they are now; `ends`: {job: [condition]}, of those that are over."""
 
     def __init__(self):
-        self.live, self.ends, self.pods = {}, {}, 0
+        self.live, self.ends, self.pods, self.made = {}, {}, {}, 0
 
     def on_pod(self, kind, pod):
-        labels, uid = pod['metadata']['labels'], pod['metadata']['uid']
+        labels, uid, name = pod['metadata']['labels'], pod['metadata']['uid'], pod['metadata']['name']
         place = (pod['metadata']['ownerReferences'][0]['uid'], labels[f'{LABEL}replica-type'], labels[f'{LABEL}replica-index'])
         here = self.live.setdefault(place, set())
-        self.pods += kind == 'ADDED'
+        self.made += kind == 'ADDED'
         if kind == 'DELETED' or pod['status'].get('phase') in OVER:
             here.discard(uid)
         else:
             here.add(uid)
-        assert len(here) < 2, f'{pod["metadata"]["name"]}: two live pods at once'
+        self.pods[name] = pod
+        if kind == 'DELETED':
+            del self.pods[name]
+        assert len(here) < 2, f'{name}: two live pods at once'
 
     def on_job(self, kind, job):
-        name = job['metadata']['name']
-        held = [c['type'] for c in job.get('status', {}).get('conditions', []) if c['status'] == 'True' and c['type'] in OVER]
+        name, held = job['metadata']['name'], ends_of(job)
         assert kind != 'DELETED', f'{name} is gone'
         assert name not in self.ends or held == self.ends[name], f'{name} was {self.ends[name]}, and is {held}'
         if held:
             self.ends[name] = held
+
+    def phases(self):
+        """{pod: phase}; a pod whose end is asked for has none."""
+        return {name: None if 'deletionTimestamp' in pod['metadata'] else pod['status'].get('phase') for name, pod in dict(self.pods).items()}
 
 
 class World:
@@ -54,14 +72,14 @@ class World:
     a job's master is brought to its end (`end_master`).
     """
 
-    live_jobs = 6
+    namespace, live_jobs = 'kills', 6
 
     def __init__(self, cluster, chance):
         self.cluster, self.chance = cluster, chance
-        self.jobs = Jobs(cluster, cluster.namespace('kills'))
+        self.jobs = Jobs(cluster, cluster.namespace(self.namespace))
         self.operator = Operator(cluster.kubeconfig, '--namespace', self.jobs.namespace)
         self.judge, self.running, self.made, self.failed = Judge(), [], 0, set()
-        self.killed = collections.Counter()
+        self.settled, self.killed, self.begin = set(), collections.Counter(), time.monotonic()
         self.followers = [Follower(cluster, 'pods', self.jobs.namespace, self.judge.on_pod),
                           Follower(cluster, 'kubeflow.org/pytorchjobs', self.jobs.namespace, self.judge.on_job)]
         self.operator.start().wait_ready()
@@ -77,6 +95,15 @@ class World:
             self.running.append(f'job-{self.made}')
             self.made += 1
 
+    def over(self):
+        """The jobs that were told to end."""
+        return {f'job-{number}' for number in range(self.made)} - set(self.running)
+
+    def tend(self):
+        self.serve()
+        for name in self.over() - set(self.judge.ends):
+            self.end_master(name)
+
     def delete_pod(self, name, options):
         try:
             self.cluster.request('DELETE', self.jobs.at('pods', name), options)
@@ -85,7 +112,7 @@ class World:
 
     def kill(self, what):
         if what == 'pod':
-            wait_for(lambda: self.serve() or self.kill_pod(), 'a pod runs')
+            wait_for(lambda: self.tend() or self.kill_pod(), 'a pod is there')
         if what == 'operator':
             self.operator.end(signal.SIGKILL)
             self.operator.start()
@@ -94,26 +121,75 @@ class World:
             self.cluster.start_server()
         self.killed[what] += 1
 
+    def run(self, count, kinds, before=None):
+        """So many kills, in rounds. What the operator kept at the end of the last one: never much more than `before`, or at the end of the first."""
+        while count:
+            size = min(count, self.chance.randint(*ROUND))
+            for _ in range(size):
+                self.disturb(kinds)
+            self.settle()
+            kept, count = self.keeps(), count - size
+            before = before or kept
+            assert kept[0] <= before[0] + CONNECTIONS and kept[1] <= before[1] + 4, (before, kept)
+            self.show_progress(kept)
+        return kept
+
+    def disturb(self, kinds):
+        """One kill, and a part of the time until the next one."""
+        self.fill()
+        self.kill(self.chance.choices(list(kinds), list(kinds.values()))[0])
+        if self.chance.random() < ENDS:
+            self.end_job()
+        until = time.monotonic() + self.chance.uniform(0, APART_S)
+        for _ in turns(APART_S):
+            self.check()
+            self.tend()
+            if time.monotonic() >= until:
+                break
+
     def end_job(self):
-        """The oldest one."""
-        name = self.running[0]
+        """One that was there when all was at rest, so that each index of it has run."""
+        names = [name for name in self.running if name in self.settled]
+        if names:
+            self.running.remove(self.chance.choice(names))
 
-        def has_succeeded():
-            self.serve()
-            self.end_master(name)
-            return 'Succeeded' in self.jobs.conditions(name)
-        wait_for(has_succeeded, f'{name} comes to its end', 4 * LIMIT_S)
-        self.running.remove(name)
+    def is_served(self):
+        """An API server that is ready may still be filling its caches of our kind, and sends away who lists."""
+        try:
+            return self.jobs.list('jobs')
+        except urllib.error.HTTPError as refused:
+            assert refused.code in (404, 429, 503), refused
+            return False
 
-    def is_quiet(self):
-        self.serve()
-        return not self.jobs.list('pods') and not self.jobs.list('services') and self.operator.metrics()['muster_operator_live_jobs'] == 0
+    def settle(self):
+        wait_for(self.is_served, 'PyTorchJobs are served')
+        for _ in turns(4 * LIMIT_S):
+            self.check()
+            self.tend()
+            unrest = self.unrest()
+            if not unrest:
+                break
+        else:
+            pytest.fail(f'not all has come to rest: {unrest}')
+        self.settled = set(self.running)
+        stored = {name: ends_of(job) for name, job in self.jobs.list('jobs').items()}
+        assert stored == {**{name: [] for name in self.running}, **{name: ['Succeeded'] for name in self.over()}}
+
+    def wanted(self):
+        """The pods of the jobs that go on."""
+        return sorted(f'{job}-{rank}' for job in self.running for rank in RANKS)
+
+    def unrest(self):
+        """What is not yet as it must be, or None."""
+        wanted, phases = self.wanted(), self.judge.phases()
+        if phases != dict.fromkeys(wanted, 'Running') or set(self.judge.ends) != self.over():
+            return f'pods: {phases}, jobs that are over: {self.judge.ends}'
+        services = sorted(self.jobs.list('services'))
+        live = self.operator.metrics()['muster_operator_live_jobs'] if services == wanted else None
+        return None if live == len(self.running) else f'Services: {services}, live jobs of the operator: {live}'
 
     def keeps(self):
         """(descriptors, MB) of the operator, when nothing is under way."""
-        while self.running:
-            self.end_job()
-        wait_for(self.is_quiet, 'nothing is left of jobs that are over')
         pid = self.operator.process.pid
         with open(f'/proc/{pid}/status', encoding='utf-8') as text:
             resident = int(next(line for line in text if line.startswith('VmRSS')).split()[1]) / MB
@@ -123,42 +199,33 @@ class World:
         for follower in self.followers:
             follower.check()
 
-    def run(self, count, kinds):
-        for _ in range(count):
-            self.fill()
-            self.serve()
-            self.kill(self.chance.choices(list(kinds), list(kinds.values()))[0])
-            self.check()
-            if self.chance.random() < 0.3:
-                self.end_job()
-
-    def has_seen_all(self):
-        return self.judge.ends == {f'job-{number}': ['Succeeded'] for number in range(self.made)} and not any(self.judge.live.values())
-
     def rows(self):
         """What the table says: {what: value}"""
-        return {**{f'kills of {what}': count for what, count in sorted(self.killed.items())}, 'jobs': self.made, 'pods made': self.judge.pods,
+        return {**{f'kills of {what}': count for what, count in sorted(self.killed.items())}, 'jobs': self.made, 'pods made': self.judge.made,
                 'jobs that kept their end': len(self.judge.ends)}
+
+    def show_progress(self, kept):
+        seconds, kills = time.monotonic() - self.begin, sum(self.killed.values())
+        said = ', '.join(f'{what}: {value}' for what, value in self.rows().items())
+        print(f'{kills} of {KILLS} kills in {seconds:.0f} s ({seconds / kills:.1f} s each); {said}; {kept[0]} descriptors, {kept[1]:.1f} MB', flush=True)
 
 
 def show(rows):
-    print('\n| | |\n|---|---|\n' + '\n'.join(f'| {what} | {value} |' for what, value in rows.items()))
+    print('\n| | |\n|---|---|\n' + '\n'.join(f'| {what} | {value} |' for what, value in rows.items()), flush=True)
 
 
 def kill_at_random(make):
     """All of it, in the world that make(chance) makes."""
     seed = int(os.environ.get('MUSTER_SEED', random.randrange(1 << 32)))
-    print(f'MUSTER_SEED={seed}')
-    begin, world = time.monotonic(), make(random.Random(seed))
+    print(f'MUSTER_SEED={seed}', flush=True)
+    world = make(random.Random(seed))
     try:
-        world.run(KILLS - KILLS // 2, CHANCES)
-        before = world.keeps()
-        world.run(KILLS // 2, {kind: weight for kind, weight in CHANCES.items() if kind != 'operator'})
-        after = world.keeps()
-        wait_for(world.has_seen_all, 'the watches have seen all')
+        before = world.run(KILLS - KILLS // 2, CHANCES)
+        after = world.run(KILLS // 2, {kind: weight for kind, weight in CHANCES.items() if kind != 'operator'}, before)
+        world.running.clear()
+        world.settle()
         show({**world.rows(), 'descriptors before, after the second half': f'{before[0]}, {after[0]}',
-              'MB before, after the second half': f'{before[1]:.1f}, {after[1]:.1f}', 'seconds': f'{time.monotonic() - begin:.0f}'})
-        assert after[0] <= before[0] + CONNECTIONS and after[1] <= before[1] + 4, (before, after)
+              'MB before, after the second half': f'{before[1]:.1f}, {after[1]:.1f}', 'seconds': f'{time.monotonic() - world.begin:.0f}'})
         assert world.operator.end() == 0
     finally:
         world.close()

@@ -45,7 +45,7 @@ class WithoutNodes(World):
 
     def kill_pod(self):
         """Deleted at once, or, once in its life, killed by a signal that is tried again."""
-        names = [name for name, pod in self.jobs.list('pods').items() if pod['status']['phase'] == 'Running' and name.rsplit('-', 2)[0] in self.running]
+        names = [name for name, phase in self.judge.phases().items() if phase == 'Running']
         name = self.chance.choice(sorted(names)) if names else None
         if name and name not in self.failed and self.chance.random() < 0.5:
             self.failed.add(name)

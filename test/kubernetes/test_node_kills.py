@@ -1,13 +1,15 @@
 """Kills at random (killing.py) of a real node's containers and pods, of the operator and of the API server: what runs is counted by the events of containerd,
 and of no index two containers ever run at once.
 """
+import random
+
 import pytest
 
 import node
 from containers import Containers, Run, overlaps
 from follower import STORED
-from jobs import JOBS, Jobs, Operator, install
-from killing import WORKERS, World, kill_at_random
+from jobs import JOBS, install
+from killing import RANKS, WORKERS, World, kill_at_random
 from node_jobs import node_cluster, rank
 from program import wait_for
 
@@ -42,7 +44,7 @@ def make_job(cluster, namespace, name, ends, script=SCRIPT, **spec):
 
 
 class OnNode(World):
-    live_jobs = 3
+    live_jobs = 5
 
     def __init__(self, cluster, chance, containers, ends):
         super().__init__(cluster, chance)
@@ -52,14 +54,14 @@ class OnNode(World):
         make_job(self.cluster, self.jobs.namespace, name, self.ends)
 
     def serve(self):
-        """The node does."""
+        """The node does, and what it needs must be there."""
+        self.cluster.check_alive()
 
     def kill_pod(self):
-        """Deleted, with its time to end, or, once in its life, its container is killed by a signal that is tried again."""
-        pods, live = self.jobs.list('pods'), self.containers.live(self.jobs.namespace)
-        names = [name for name in live if name.rsplit('-', 2)[0] in self.running and name in pods and 'deletionTimestamp' not in pods[name]['metadata']]
+        """Deleted, whatever it is at, with its time to end, or, once in its life, its container is killed by a signal that is tried again."""
+        names, live = [name for name, phase in self.judge.phases().items() if phase in ('Pending', 'Running')], self.containers.live(self.jobs.namespace)
         name = self.chance.choice(sorted(names)) if names else None
-        if name and name not in self.failed and self.chance.random() < 0.5:
+        if name in live and name not in self.failed and self.chance.random() < 0.5:
             self.failed.add(name)
             self.cluster.nodes[0].kill_container(live[name])
         elif name:
@@ -73,11 +75,21 @@ class OnNode(World):
         super().check()
         self.containers.check()
 
-    def has_seen_all(self):
-        return super().has_seen_all() and not self.containers.live(self.jobs.namespace)
+    def unrest(self):
+        unrest = super().unrest()
+        if unrest:
+            return unrest
+        told, listed = self.containers.names(self.jobs.namespace), sorted(self.cluster.running())
+        return None if told == listed == self.wanted() else f'containers by events: {told}, as listed: {listed}'
+
+    def settle(self):
+        super().settle()
+        found = self.containers.overlaps()
+        assert not found, found
 
     def rows(self):
-        return {**super().rows(), 'containers that ran': sum(map(len, self.containers.runs.values())), 'two of an index at once': len(self.containers.overlaps())}
+        return {**super().rows(), 'containers that ran': sum(map(len, self.containers.runs.values())), 'two of an index at once': len(self.containers.overlaps()),
+                'schedulers and controller managers that ended themselves': self.cluster.revived}
 
 
 def test_kills_at_random(cluster, containers, tmp_path):
@@ -88,28 +100,40 @@ def test_kills_at_random(cluster, containers, tmp_path):
         worlds.append(OnNode(cluster, chance, containers, tmp_path))
         return worlds[0]
     kill_at_random(make)
-    assert containers.overlaps() == []
-    which = ['master-0', *(f'worker-{at}' for at in range(WORKERS))]
-    assert {name for _, name in containers.runs} == {f'job-{number}-{rank}' for number in range(worlds[0].made) for rank in which}
-    wait_for(lambda: cluster.running() == [], 'no container is left')
+    assert {name for _, name in containers.runs} == {f'job-{number}-{rank}' for number in range(worlds[0].made) for rank in RANKS}
 
 
-def test_an_operator_that_does_not_wait_is_found(cluster, containers, tmp_path):
-    """To it the pod is gone: somebody has deleted it by force, while its container takes its time."""
-    jobs = Jobs(cluster, cluster.namespace('forced'))
-    operator = Operator(cluster.kubeconfig, '--namespace', jobs.namespace).start()
+class Forcing(OnNode):
+    """Somebody deletes a pod by force: to the operator it is gone, while its container takes its time."""
+    namespace, live_jobs = 'forced', 1
+
+    def create(self, name):
+        slow = SCRIPT.replace('sleep 0.5', f'until [ -e {ENDS}/go ]; do sleep 0.2; done')
+        make_job(self.cluster, self.jobs.namespace, name, self.ends, script=slow, terminationGracePeriodSeconds=600)
+
+    def kill_pod(self):
+        def find():
+            self.check()
+            return next((name for name, phase in self.judge.phases().items() if phase == 'Running'), None)
+        name = wait_for(find, 'a rank runs, and its kubelet has said so')
+        self.jobs.delete(name, 'pods')
+        wait_for(lambda: len(self.containers.runs[self.jobs.namespace, name]) == 2, 'a second one is there')
+        (self.ends / 'go').touch()
+        return name
+
+
+def test_two_of_an_index_are_found(cluster, containers, tmp_path):
+    """By the count of a round, which fails for nothing else."""
+    world = Forcing(cluster, random.Random(1), containers, tmp_path)
     try:
-        operator.wait_ready()
-        make_job(cluster, jobs.namespace, 'forced', tmp_path, script=SCRIPT.replace('sleep 0.5; exit 143', ''), terminationGracePeriodSeconds=600)
-        first = wait_for(lambda: containers.live(jobs.namespace).get('forced-worker-0'), 'the worker runs')
-        jobs.delete('forced-worker-0', 'pods')
-        wait_for(lambda: len(containers.runs[jobs.namespace, 'forced-worker-0']) == 2, 'a second one is there')
-        (tmp_path / 'forced').touch()
-        wait_for(lambda: not containers.live(jobs.namespace), 'all have ended')
-        found = containers.overlaps()
-        assert len(found) == 1 and found[0].startswith(f'forced-worker-0: {first[:12]} ended at '), found
+        with pytest.raises(AssertionError, match='job-0-.* ended at .*, .* had begun at '):
+            world.run(1, {'pod': 1})
+        first, second = next(runs for runs in containers.runs.values() if len(runs) == 2)
+        assert len(containers.overlaps()) == 1 and second.begin < first.end
+        world.end_master('job-0')
+        wait_for(lambda: not containers.live(world.jobs.namespace), 'all have ended')
     finally:
-        operator.close()
+        world.close()
 
 
 @pytest.mark.parametrize('times, count', [([(1, 2), (2, 3)], 0), ([(1, 3), (2, 4)], 1), ([(2, 4), (1, 3)], 1), ([(1, 9), (2, 3), (4, 5)], 2), ([(1, None), (2, 3)], 1),
