@@ -235,8 +235,18 @@ def test_cp_replaces_and_removes_no_device_and_no_pipe(muster):
     assert 'something else lies there, which is not replaced' in muster.run('cp', 'save:link.pt', 'pipe', code=73).stderr
     assert (muster.work / 'pipe').is_fifo()
     (muster.work / 'full').symlink_to('/dev/full')
-    assert 'cannot copy' in muster.run('cp', 'save:model.pt', 'full', code=74).stderr
+    assert 'to full: No space left on device' in muster.run('cp', 'save:model.pt', 'full', code=74).stderr
     assert (muster.work / 'full').is_char_device()
+
+
+def test_cp_writes_to_a_device_and_into_a_pipe(muster):
+    """Which sendfile does not write to on each kernel."""
+    muster.run('run', '-n', '1', '--name', 'save', '--', *shell('head -c 300000 /dev/zero > model.pt'))
+    os.mkfifo(muster.work / 'pipe')
+    with open(muster.work / 'read', 'wb') as read, subprocess.Popen(['cat', muster.work / 'pipe'], stdout=read):
+        muster.run('cp', 'save:model.pt', 'pipe')
+    assert (muster.work / 'read').read_bytes() == bytes(300000)
+    muster.run('cp', 'save:model.pt', '/dev/null')
 
 
 def named(name, workers):

@@ -5,6 +5,9 @@
 #include "base/testing/test_folder.h"
 #include "cli/copy/unpack.h"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -222,6 +225,47 @@ static void a_torn_file_is_removed(void **state)
     expect_missing("to/torn");
 }
 
+struct pipe_reader {
+    int fd;
+    size_t count;
+};
+
+static void *read_pipe(void *context)
+{
+    struct pipe_reader *reader = context;
+    struct pollfd ready = {.fd = reader->fd, .events = POLLIN};
+    char bytes[4096];
+    while (poll(&ready, 1, -1) == 1) {
+        ssize_t n = read(reader->fd, bytes, sizeof bytes);
+        if (n <= 0) {
+            break;
+        }
+        reader->count += (size_t)n;
+    }
+    return NULL;
+}
+
+static void a_full_pipe_is_waited_for(void **state)
+{
+    (void)state;
+    static char content[40000];
+    struct archive a = {.used = 0};
+    pthread_t thread;
+    bool over;
+    char *path = file_join(folder, "to");
+    assert_int_equal(mkfifo(path, 0600), 0);
+    struct pipe_reader reader = {.fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
+    assert_true(fcntl(reader.fd, F_SETPIPE_SZ, 4096) > 0);
+    assert_int_equal(pthread_create(&thread, NULL, read_pipe, &reader), 0);
+    add_block(&a, '0', "x", "", content, sizeof content);
+    end(&a);
+    assert_int_equal(unpack(&a, sizeof a.bytes, &over, NULL), 0);
+    pthread_join(thread, NULL);
+    assert_int_equal(reader.count, sizeof content);
+    close(reader.fd);
+    free(path);
+}
+
 static void an_error_is_told(void **state)
 {
     (void)state;
@@ -279,6 +323,7 @@ int main(void)
         ON_DISK(nothing_is_written_elsewhere),
         ON_DISK(a_link_is_not_written_through),
         ON_DISK(a_torn_file_is_removed),
+        ON_DISK(a_full_pipe_is_waited_for),
         ON_DISK(an_error_is_told),
         ON_DISK(what_is_no_archive_is_refused),
     };

@@ -160,7 +160,11 @@ static int begin_file(struct unpack *u, const char *leaf, const struct tar_entry
     u->file = openat(u->parent, leaf,
                      O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK | follow, entry->mode);
     u->changed_unix_s = entry->changed_unix_s;
-    return u->file >= 0 ? 0 : cannot_write(err, u->path);
+    if (u->file < 0) {
+        return cannot_write(err, u->path);
+    }
+    /* Only a pipe without a reader is not waited for; of a full one the reader is. */
+    return fcntl(u->file, F_SETFL, 0) == 0 ? 0 : cannot_write(err, u->path);
 }
 
 static int make(struct unpack *u, const struct tar_entry *entry, const char *below,
