@@ -166,7 +166,8 @@ MUSTER_API const void *muster_elastic_extras(const struct muster_elastic *job);
 /* Asks to leave at the end of the step: this worker's part is done by the others, and
  * muster_elastic_next returns 0. From any thread, and from signal handlers. A program that was told
  * so by SIGTERM exits with 143: who started it knows that it was pre-empted, and starts it again.
- */
+ * Where all leave before another one has joined, it is as if all had died: who comes next goes on
+ * from the newest checkpoint, or begins anew. */
 MUSTER_API void muster_elastic_leave(struct muster_elastic *job);
 
 /* The program has found an error that another worker would meet as well: the job ends, and every

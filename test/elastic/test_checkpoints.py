@@ -2,8 +2,10 @@
 
 As in test_faults.py the model is a ledger (each record counts once per epoch) and parameters that have the bits of a quiet run.
 """
+import json
 import os
 import shutil
+import signal
 
 import pytest
 
@@ -60,6 +62,28 @@ def test_everyone_dies_and_training_goes_on_from_the_newest_checkpoint(tmp_path)
         assert job.wait_for_end() == 0
         check_ends(job, model)
         assert len(job.files()) <= 3
+
+
+def test_all_leave_and_who_comes_next_goes_on_from_the_newest_checkpoint_which_is_said(tmp_path):
+    model = quiet_run(tmp_path / 'quiet', **SHAPE)
+    with Saved(tmp_path, first_size=2, status_file=tmp_path / 'status') as job:
+        both = job.add_workers(2)
+        job.wait_for_another()
+        for worker in both:
+            worker.send(signal.SIGTERM)
+        wait_for(lambda: not any(worker.alive() for worker in both), 'both have left')
+        assert [worker.end()[0] for worker in both] == ['left', 'left']
+        go_on(job)
+        assert job.wait_for_end() == 0
+        check_ends(job, model)
+        last, first = max(worker.version for worker in both), max(job.told('restored'))
+        lost = last - first
+        said = [line for line in job.log().splitlines() if 'no worker is left that has the model' in line]
+        steps = f"{lost} step{' is' if lost == 1 else 's are'} done again"
+        assert len(said) == (lost > 0)  # they may have left with the step of a checkpoint
+        assert not said or f'model of step {last}: training goes on from the checkpoint of step {first}, and {steps}' in said[0]
+        recoveries = json.loads((tmp_path / 'status').read_text())['recoveries']
+        assert [(each['version'], each['lostSteps']) for each in recoveries if each['kind'] == 'restored'] == [(first, lost)] * (lost > 0)
 
 
 @pytest.mark.heavy  # nobody can tell a coordinator that begins anew that the workers are dead: a lease's time

@@ -415,6 +415,36 @@ def test_the_status_file_says_how_the_job_gets_on(muster):
     assert (status()['phase'], status()['records'], status()['workers'], status()['epoch']) == ('Done', 2000, 0, 2)
 
 
+def test_that_all_have_left_and_training_begins_anew_is_said(muster):
+    """While another one was not ready yet. Its model is as it was at first, so the log is, too: each record counts once per epoch."""
+    words = ['--status-file', 'status.json']
+    coordinator = Coordinator(muster, '--first-size', 2, *words)
+    team = team_of(2, coordinator)
+    train(team, 3)
+    team.until(lambda: all(worker.acked == 3 for worker in team.workers), 'three steps are in the log')
+    for worker in team.workers:
+        worker.leave(False)
+    team.until(lambda: all(worker.ended for worker in team.workers), 'both have left')
+    late = Team([Worker(3, Plan(), coordinator.address)], turns)
+    late.until(late.is_open, 'the next generation is open')
+    assert late.workers[0].version == 0
+    train(late, 1)
+    path = muster.work / 'status.json'
+    status = lambda: json.loads(path.read_text()) if path.exists() else {}  # noqa: E731
+    wait_for(lambda: status().get('recoveries') and status()['steps'] == 1, 'it is said')
+    restored = status()['recoveries'][0]
+    assert (restored['kind'], restored['version'], restored['lostSteps']) == ('restored', 0, 3)
+    _, err = coordinator.kill()
+    assert err.count('warning: no worker is left that has the model of step 3: training begins anew with the model as it was at '
+                     'first, as there is no checkpoint, and 3 steps are done again') == 1
+    coordinator = Coordinator(muster, *words)
+    train(late)
+    late.finish()
+    out, err = coordinator.end()
+    assert 'done: 2,000 records' in out and 'no worker is left' not in err
+    assert status()['recoveries'][0] == restored
+
+
 def test_who_is_slow_is_named(muster):
     """By what the workers say of their steps: here 40 of 100 ms are one's own, and 10 those of the others."""
     path = muster.work / 'status.json'

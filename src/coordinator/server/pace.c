@@ -13,7 +13,7 @@ const char *pace_kind_name(enum pace_kind kind)
 {
     static const char *const names[PACE_KINDS] = {
         [PACE_JOINED] = "joined",           [PACE_LEFT] = "left",     [PACE_LOST] = "lost",
-        [PACE_COORDINATOR] = "coordinator", [PACE_HEALED] = "healed",
+        [PACE_COORDINATOR] = "coordinator", [PACE_HEALED] = "healed", [PACE_RESTORED] = "restored",
     };
     return names[kind];
 }
@@ -133,14 +133,27 @@ static bool note_step(struct pace *pace, const struct pace_look *look)
     return ended;
 }
 
+static bool note_generation(struct pace *pace, const struct pace_look *look)
+{
+    bool first = pace->generation == 0;
+    bool restored = look->version < pace->version;
+    if (restored) {
+        const struct pace_recovery recovery = {.kind = PACE_RESTORED,
+                                               .version = look->version,
+                                               .lost_steps = pace->version - look->version};
+        keep_ended(pace, look, recovery,
+                   pace->closed ? (double)(look->now_ms - pace->since_ms) : 0);
+    }
+    pace->generation = look->generation;
+    pace->base = pace->version = look->version;
+    pace->next = first ? (struct pace_recovery){0} : pace->next;
+    return restored;
+}
+
 bool pace_look(struct pace *pace, const struct pace_look *look)
 {
     if (look->generation != pace->generation) {
-        bool first = pace->generation == 0;
-        pace->generation = look->generation;
-        pace->base = pace->version = look->version;
-        pace->next = first ? (struct pace_recovery){0} : pace->next;
-        return false;
+        return note_generation(pace, look);
     }
     if (!look->is_open && !pace->closed && look->generation > 0) {
         pace->closed = true;

@@ -4,7 +4,8 @@
  * A recovery is from the last step before a generation was closed to the first step of the next
  * one; its cost is that time less the usual period of a step. It is said of whoever was lost, else
  * of who left or joined. A recovery of the coordinator is from its end to the next step of which it
- * hears; nobody waited for it meanwhile.
+ * hears; nobody waited for it meanwhile. One that goes back to a checkpoint, or to the beginning,
+ * is said twice: at once, and how long it took until the next step.
  *
  * Layer: program (coordinator). Pure: time comes in as data. Memory: the caller's. Thread: one.
  */
@@ -16,7 +17,15 @@
 
 enum { PACE_RECOVERIES_KEPT = 16, PACE_SAMPLES = 6, PACE_SAMPLE_MS = 1000, PACE_NAME_BYTES = 64 };
 
-enum pace_kind { PACE_JOINED, PACE_LEFT, PACE_LOST, PACE_COORDINATOR, PACE_HEALED, PACE_KINDS };
+enum pace_kind {
+    PACE_JOINED,
+    PACE_LEFT,
+    PACE_LOST,
+    PACE_COORDINATOR,
+    PACE_HEALED,
+    PACE_RESTORED, /* no worker had the model any more */
+    PACE_KINDS
+};
 
 struct pace_recovery {
     int64_t at_unix_ms; /* when it was over */
@@ -24,6 +33,8 @@ struct pace_recovery {
     enum pace_kind kind;
     uint32_t others;              /* workers lost (left, joined) at once, beside the one named */
     char worker[PACE_NAME_BYTES]; /* "": nobody is known by name */
+    uint64_t version;    /* PACE_RESTORED: of the checkpoint; 0: the model is as it was at first */
+    uint64_t lost_steps; /* after it: their records are trained again */
 };
 
 /* Of the arbiter, after an event. */
@@ -66,7 +77,7 @@ void pace_begin(struct pace *pace, const struct pace_look *look, int64_t away_ms
 /* Before the look at the generation that opens without, or with, this worker. */
 void pace_note(struct pace *pace, enum pace_kind kind, const char *worker);
 
-/* True: a recovery is over, the last of the list. */
+/* True: a recovery is over, or PACE_RESTORED has begun, the last of the list. */
 bool pace_look(struct pace *pace, const struct pace_look *look);
 
 /* Each second; more often is no harm. */

@@ -130,6 +130,29 @@ static void a_coordinator_was_away_until_it_hears_of_a_step(void **state)
     assert_false(step(&s, STEP_MS));
 }
 
+/* The model of step 40 was read from a checkpoint. */
+static void steps_that_are_done_again_are_counted_when_the_generation_opens(void **state)
+{
+    (void)state;
+    struct scene s;
+    train(&s);
+    pace_note(&s.pace, PACE_LEFT, "a");
+    s.now.is_open = false;
+    assert_false(look(&s, 5));
+    s.now.generation++;
+    s.now.is_open = true;
+    s.now.version = 40;
+    assert_true(look(&s, 15));
+    const struct pace_recovery *recovery = &s.pace.recoveries[0];
+    assert_int_equal(recovery->kind, PACE_RESTORED);
+    assert_int_equal(recovery->version, 40);
+    assert_int_equal(recovery->lost_steps, 60);
+    assert_int_equal(recovery->ms, 20);
+    assert_true(step(&s, STEP_MS));
+    assert_int_equal(s.pace.recovery_count, 2);
+    assert_int_equal(s.pace.recoveries[1].kind, PACE_LEFT);
+}
+
 static void the_newest_recoveries_are_kept(void **state)
 {
     (void)state;
@@ -170,6 +193,7 @@ int main(void)
         cmocka_unit_test(a_death_in_a_recovery_is_of_the_same_one),
         cmocka_unit_test(a_join_costs_what_passed_since_the_last_step),
         cmocka_unit_test(a_coordinator_was_away_until_it_hears_of_a_step),
+        cmocka_unit_test(steps_that_are_done_again_are_counted_when_the_generation_opens),
         cmocka_unit_test(the_newest_recoveries_are_kept),
         cmocka_unit_test(the_rate_is_that_of_the_last_seconds),
     };

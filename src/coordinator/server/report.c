@@ -158,10 +158,28 @@ static void name_workers(const struct pace_recovery *recovery, char *ret, size_t
     }
 }
 
+static void say_restored(struct report *report, const struct pace_recovery *recovery)
+{
+    char where[NUMBER_BYTES + 64] = "begins anew with the model as it was at first, as there is no "
+                                    "checkpoint";
+    if (recovery->version > 0) {
+        (void)snprintf(where, sizeof where, "goes on from the checkpoint of step %" PRIu64,
+                       recovery->version);
+    }
+    report_say(report,
+               "warning: no worker is left that has the model of step %" PRIu64
+               ": training %s, and %" PRIu64 " step%s done again",
+               recovery->version + recovery->lost_steps, where, recovery->lost_steps,
+               recovery->lost_steps == 1 ? " is" : "s are");
+}
+
 void report_recovery(struct report *report, const struct pace_recovery *recovery)
 {
     char who[PACE_NAME_BYTES + NUMBER_BYTES];
     long long ms = recovery->ms;
+    if (recovery->kind == PACE_RESTORED) {
+        say_restored(report, recovery);
+    }
     if (!report->progress) {
         return;
     }
@@ -174,6 +192,7 @@ void report_recovery(struct report *report, const struct pace_recovery *recovery
         report_say(report, "the coordinator was away for %lld ms; workers trained on", ms);
         break;
     case PACE_HEALED: /* said at once, with its step: note.c */
+    case PACE_RESTORED:
     case PACE_KINDS: break;
     }
 }

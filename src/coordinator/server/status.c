@@ -83,6 +83,10 @@ static json_t *recovery_doc(struct build *b, const struct pace_recovery *recover
         build_int(b, doc, "others", recovery->others);
     }
     build_int(b, doc, "ms", recovery->ms);
+    if (recovery->kind == PACE_RESTORED) {
+        build_int(b, doc, "version", (json_int_t)recovery->version);
+        build_int(b, doc, "lostSteps", (json_int_t)recovery->lost_steps);
+    }
     return doc;
 }
 
@@ -167,17 +171,20 @@ static bool read_recovery(const json_t *doc, struct pace_recovery *ret)
 {
     const char *kind = doc_text(doc, "kind", "");
     int64_t others = doc_int(doc, "others", 0);
+    int64_t version = doc_int(doc, "version", 0), lost_steps = doc_int(doc, "lostSteps", 0);
     *ret = (struct pace_recovery){.at_unix_ms = timestamp_read(doc_text(doc, "at", "")),
                                   .ms = doc_int(doc, "ms", -1),
                                   .kind = PACE_KINDS,
-                                  .others = (uint32_t)others};
+                                  .others = (uint32_t)others,
+                                  .version = (uint64_t)version,
+                                  .lost_steps = (uint64_t)lost_steps};
     for (int i = 0; i < PACE_KINDS; i++) {
         ret->kind =
             strcmp(kind, pace_kind_name((enum pace_kind)i)) == 0 ? (enum pace_kind)i : ret->kind;
     }
     report_clean_name(doc_text(doc, "worker", ""), ret->worker, sizeof ret->worker);
     return ret->kind < PACE_KINDS && ret->ms >= 0 && timestamp_fits(ret->at_unix_ms) &&
-           others >= 0 && others <= UINT32_MAX;
+           others >= 0 && others <= UINT32_MAX && version >= 0 && lost_steps >= 0;
 }
 
 void status_read_recoveries(const char *path, struct pace *pace)

@@ -89,7 +89,7 @@ static void take_list(struct build *b, json_t *to, const json_t *from, const cha
 {
     static const char *const numbers[] = {
         "ms",          "others", "lagMs", "percent", "records", "totalRecords", "recordsPerSecond",
-        "secondsLeft", "record", "epoch", "deaths",  NULL};
+        "secondsLeft", "record", "epoch", "deaths",  "version", "lostSteps",    NULL};
     static const char *const texts[] = {"at",   "kind", "worker",  "phase",
                                         "name", "task", "dataset", NULL};
     json_t *list = build_array_at(b, to, key);

@@ -11,7 +11,8 @@
 static const char status[] =
     "{\"phase\": \"Training\", \"generation\": 3, \"workers\": 2, \"records\": 10, \"x\": [1],"
     " \"epoch\": -1, \"totalRecords\": \"many\", \"recoveries\": [{\"kind\": \"lost\","
-    " \"worker\": \"w-0\", \"ms\": 12, \"y\": {}}, 7], \"setAside\": [{\"record\": 41,"
+    " \"worker\": \"w-0\", \"ms\": 12, \"y\": {}}, 7, {\"kind\": \"restored\","
+    " \"lostSteps\": 3, \"version\": 0}], \"setAside\": [{\"record\": 41,"
     " \"deaths\": 3, \"dataset\": \"d\"}]}";
 
 static char *path_of(const char *folder)
@@ -59,7 +60,8 @@ static void what_is_understood_is_taken_over(void **state)
     muster_auto(doc) json_t *job = NULL;
     muster_auto(doc) json_t *expected =
         parse("{'phase': 'Training', 'generation': 3, 'workers': 2, 'records': 10, 'recoveries': "
-              "[{'kind': 'lost', 'worker': 'w-0', 'ms': 12}, {}], 'slow': [], "
+              "[{'kind': 'lost', 'worker': 'w-0', 'ms': 12}, {}, "
+              "{'kind': 'restored', 'version': 0, 'lostSteps': 3}], 'slow': [], "
               "'setAside': [{'record': 41, 'deaths': 3, 'dataset': 'd'}]}");
     write_file(*state, status, strlen(status));
     assert_true(json_equal(elastic_of(*state, &job), expected));
