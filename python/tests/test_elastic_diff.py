@@ -1,0 +1,54 @@
+"""The diff of docs/elastic-python.md: a DDP script before it, an elastic one after it, of ten lines or less."""
+import pytest
+
+from program import SOURCE
+
+HEAD = """
+import torch
+from torch.nn import functional
+from torch.nn.parallel import DistributedDataParallel
+from torch.optim.lr_scheduler import StepLR
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+
+
+class Net(torch.nn.Sequential):
+    def __init__(self):
+        super().__init__(torch.nn.Linear(5, 3), torch.nn.LogSoftmax(dim=1))
+
+
+dataset = TensorDataset(torch.randn(1001, 5), torch.arange(1001) % 3)
+"""
+LAST = "print('trained', round(scheduler.get_last_lr()[0], 9), flush=True)\n"
+
+
+@pytest.fixture
+def diff():
+    return (SOURCE / 'docs/elastic-python.md').read_text().split('```diff\n')[1].split('```')[0].splitlines()
+
+
+def side(diff, tmp_path, other):
+    """The script without the lines that begin so."""
+    path = tmp_path / 'script.py'
+    path.write_text(HEAD + ''.join(line[1:] + '\n' for line in diff if line[0] != other) + LAST)
+    return path
+
+
+def test_it_has_ten_lines_or_less(diff):
+    assert 0 < sum(line[0] in '+-' for line in diff) <= 10
+
+
+def test_before_it_the_script_trains_with_ddp(ranks, python, diff, tmp_path):
+    for code, out, err in ranks(python, side(diff, tmp_path, '+'), 1, env={'MASTER_ADDR': '127.0.0.1', 'MASTER_PORT': '0'}).finish():
+        assert (code, out.split()) == (0, ['trained', '1e-06']), err
+
+
+def test_after_it_the_script_is_elastic(world, python, diff, tmp_path):
+    job = world(2, python)
+    workers = [job.start(side(diff, tmp_path, '-').as_posix()) for _ in range(2)]
+    for worker in workers:
+        worker.end()
+    job.coordinators[0].end()
+    assert [worker.lines('trained') for worker in workers] == [['1e-06']] * 2
+    for epoch in (1, 2, 3):
+        assert f'epoch {epoch}: 1,001 records committed' in job.coordinators[0].text()
