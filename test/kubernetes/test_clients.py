@@ -6,6 +6,7 @@ On the embedded cluster ranks run; on the real one `muster operator` makes the p
 import itertools
 import json
 import pathlib
+import shlex
 import subprocess
 import sys
 
@@ -210,6 +211,21 @@ def test_a_function_with_parameters_is_trained(training, kind, tmp_path):
             logs, _ = sdk('get_job_logs', name, is_master=False)
             text = ''.join(logs.values())
             assert all(f'rank {rank} of {workers} learns at 0.5' in text for rank in range(workers)), text
+
+
+@both
+def test_an_image_is_run_in_a_queue(training, kind):
+    """The image's own command; a laptop, which reads no image from a registry, says what is missing. The SDK looks for the queue, finds none, and goes on."""
+    sdk = training.sdk
+    made = {'base_image': 'none', 'num_workers': 2, 'queue_name': 'nobodys'}
+    if kind == 'embedded':
+        assert 'muster.dev/command' in sdk.fails('create_job', name='image', **made)
+        made['annotations'] = {'muster.dev/command': shlex.join(['sh', '-c', training.ranks.command('image')])}
+    sdk('create_job', name='image', **made)
+    training.start('image')
+    training.ranks.end('image', 0)
+    training.wait('image', 'Succeeded')
+    assert sdk('get_job', 'image')['metadata']['labels'] == {'kueue.x-k8s.io/queue-name': 'nobodys'}
 
 
 # The real API server reads logs from kubelets, and there is none.
