@@ -26,12 +26,16 @@ def make(*words, **options):
     assert done.returncode == 0, f'{" ".join(map(str, words))}: {done.stdout}'
 
 
-def go_program(folder):
-    """clients/main.go, compiled into the folder. Go keeps what it compiled beside the parts of Kubernetes (tools/kubernetes/build), which are of one age."""
-    assert shutil.which('go'), 'the client in Go needs Go 1.26 or newer, and there is none here'
+def go_environment():
+    """In which Go keeps what it compiled beside the parts of Kubernetes (tools/kubernetes/build), which are of one age."""
+    assert shutil.which('go'), 'clients in Go need Go 1.26 or newer, and there is none here'
     cache = {'GOMODCACHE': str(CACHE / 'kubernetes-go/modules'), 'GOCACHE': str(CACHE / 'kubernetes-go/objects')}
-    flags = {'GOWORK': 'off', 'CGO_ENABLED': '0', 'GOFLAGS': '-mod=readonly -modcacherw -trimpath -buildvcs=false'}
-    make('go', 'build', '-o', folder / 'clients', '.', cwd=SOURCES, env={**os.environ, **cache, **flags})
+    return {**os.environ, **cache, 'GOWORK': 'off', 'CGO_ENABLED': '0', 'GOFLAGS': '-mod=readonly -modcacherw -trimpath -buildvcs=false'}
+
+
+def go_program(folder):
+    """clients/main.go, compiled into the folder."""
+    make('go', 'build', '-o', folder / 'clients', '.', cwd=SOURCES, env=go_environment())
     return folder / 'clients'
 
 

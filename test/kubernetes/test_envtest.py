@@ -1,0 +1,48 @@
+"""Upstream's own envtest suite (pkg/controller.v1/pytorch/pytorchjob_controller_test.go of the training-operator 1.9.4), unmodified, on `muster operator`: the one
+file of it that starts upstream's operator is replaced (envtest/suite.go). It is compiled here; without Go or the network that fails.
+"""
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+import upstream
+from client_programs import SOURCES, go_environment, make
+from jobs import Operator
+from program import PATIENCE
+
+PACKAGE = 'pkg/controller.v1/pytorch'
+CASES = 7
+
+
+@pytest.fixture(scope='module')
+def suite(tmp_path_factory):
+    """(the program, the folder of its package)"""
+    module, folder = upstream.module(), tmp_path_factory.mktemp('envtest')
+    shutil.copytree(module / 'pkg', folder / 'pkg')
+    for name in ('go.mod', 'go.sum'):
+        shutil.copy(module / name, folder)
+    shutil.copy(SOURCES.parent / 'envtest/suite.go', folder / PACKAGE / 'pytorchjob_controller_suite_test.go')
+    make('go', 'test', '-c', '-o', folder / 'suite', f'./{PACKAGE}', cwd=folder, env=go_environment())
+    return folder / 'suite', folder / PACKAGE
+
+
+@pytest.mark.heavy
+def test_all_cases_pass(cluster, served, suite, tmp_path):
+    """One of them changes the job that it has read, without a second try: where a status is written between the two, that is a conflict. It is repeated then."""
+    program, folder = suite
+    operator = Operator(cluster.kubeconfig).start()
+    try:
+        operator.wait_ready()
+        told = tmp_path / 'told.json'
+        done = subprocess.run([program, '-test.run=TestAPIs', '-ginkgo.no-color', '-ginkgo.flake-attempts=5', f'-ginkgo.json-report={told}'], cwd=folder,
+                              env={**os.environ, 'KUBECONFIG': str(cluster.kubeconfig)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=300 * PATIENCE, check=False)
+        assert done.returncode == 0, done.stdout[-8000:]
+        cases = [case for case in json.loads(told.read_text())[0]['SpecReports'] if case['LeafNodeType'] == 'It']
+        assert [case['State'] for case in cases] == ['passed'] * CASES, [(case['LeafNodeText'], case['State']) for case in cases]
+        assert operator.end() == 0
+    finally:
+        operator.close()
