@@ -101,12 +101,20 @@ static uint64_t new_failures(const json_t *before, const json_t *after)
     return is > was ? (uint64_t)(is - was) : 0;
 }
 
+static bool is_on_group(const struct control_effect *effect, enum control_verb verb)
+{
+    return control_is(effect, verb, CONTROL_VOLCANO_GROUP) ||
+           control_is(effect, verb, CONTROL_PLUGINS_GROUP);
+}
+
 void metrics_did(struct metrics *m, const struct control_effect *effect, const json_t *before,
                  const json_t *after)
 {
     m->pods_created += control_is(effect, CONTROL_CREATE, CONTROL_POD);
     m->pods_deleted += control_is(effect, CONTROL_DELETE, CONTROL_POD);
     m->services_created += control_is(effect, CONTROL_CREATE, CONTROL_SERVICE);
+    m->groups_created += is_on_group(effect, CONTROL_CREATE);
+    m->groups_deleted += is_on_group(effect, CONTROL_DELETE);
     if (effect->verb == CONTROL_UPDATE_STATUS) {
         count_job(m, before, after);
         m->pods_failed += new_failures(before, after);
@@ -265,6 +273,8 @@ static void print_parts(const struct metrics *m, struct buf *out)
         {"failed_pods_total", "Failures of pods, restarts in place among them.", m->pods_failed},
         {"succeeded_service_creation_total", "Services that were created.", m->services_created},
         {"failed_service_creation_total", "Services that were refused.", m->services_refused},
+        {"created_pod_groups_total", "PodGroups that were created.", m->groups_created},
+        {"deleted_pod_groups_total", "PodGroups that were deleted.", m->groups_deleted},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         plain(out, rows[i].name, "", "counter", rows[i].help, (double)rows[i].count);

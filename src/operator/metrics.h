@@ -20,6 +20,7 @@ struct metrics {
     struct metrics_namespace *namespaces;
     uint64_t pods_created, pods_deleted, pods_failed;
     uint64_t services_created, services_refused;
+    uint64_t groups_created, groups_deleted; /* PodGroups */
     uint64_t steps[DRIVER_RESULTS];
     uint64_t steps_within[METRICS_BUCKETS]; /* not summed up */
     uint64_t steps_ms;                      /* of all together */

@@ -91,6 +91,9 @@ static void pods_and_services_are_counted(void **state)
         {.verb = CONTROL_CREATE, .resource = CONTROL_POD},
         {.verb = CONTROL_DELETE, .resource = CONTROL_POD},
         {.verb = CONTROL_CREATE, .resource = CONTROL_SERVICE},
+        {.verb = CONTROL_CREATE, .resource = CONTROL_VOLCANO_GROUP},
+        {.verb = CONTROL_CREATE, .resource = CONTROL_PLUGINS_GROUP},
+        {.verb = CONTROL_DELETE, .resource = CONTROL_PLUGINS_GROUP},
     };
     for (size_t i = 0; i < sizeof effects / sizeof effects[0]; i++) {
         metrics_did(&m, &effects[i], job, job);
@@ -99,6 +102,8 @@ static void pods_and_services_are_counted(void **state)
     assert_non_null(strstr(text, "\ncreated_pods_total 2\n"));
     assert_non_null(strstr(text, "\ndeleted_pods_total 1\n"));
     assert_non_null(strstr(text, "\nsucceeded_service_creation_total 1\n"));
+    assert_non_null(strstr(text, "\ncreated_pod_groups_total 2\n"));
+    assert_non_null(strstr(text, "\ndeleted_pod_groups_total 1\n"));
     json_decref(job);
     metrics_done(&m);
 }

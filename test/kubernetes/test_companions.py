@@ -183,6 +183,7 @@ def test_volcano_admits_the_pods_of_a_job(cluster, jobs, operators, define):
     jobs.set_phases('a', 'Succeeded')
     jobs.wait_condition('a', 'Succeeded')
     groups.wait_gone('a')
+    wait_for(lambda: [running.metrics()[f'{what}_pod_groups_total'] for what in ('created', 'deleted')] == [1, 1], 'both are counted')
 
 
 def test_scheduler_plugins_has_a_group_of_its_own(cluster, jobs, operators, define):
