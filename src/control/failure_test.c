@@ -193,6 +193,32 @@ static void counts_of_an_exported_job_are_forgotten(void **state)
     close_scene(&s);
 }
 
+/* TestPastBackoffLimit, which has as many failures as the limit past it, and no more than that
+ * is counted there. */
+static void failures_past_the_limit_end_the_job(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *policy;
+        int restarts;
+        bool past;
+    } table[] = {{"{'backoffLimit': 0}", 0, false},
+                 {"{'backoffLimit': 0}", 1, true},
+                 {"{'backoffLimit': 3}", 3, false},
+                 {"{'backoffLimit': 3}", 4, true}};
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        struct scene s;
+        open_scene(&s, make_job(false, 3, "OnFailure", table[i].policy));
+        add_pod(&s, "Worker", 0, "Running");
+        add_pod(&s, "Worker", 1, "Succeeded");
+        doc_set(add_pod(&s, "Worker", 2, "Running"), "status.containerStatuses",
+                json_pack("[{s:s, s:i}]", "name", "pytorch", "restartCount", table[i].restarts));
+        step(&s);
+        assert_int_equal(count(&s, "reached the specified backoff limit"), table[i].past);
+        close_scene(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,6 +230,7 @@ int main(void)
         cmocka_unit_test(the_first_failure_is_named),
         cmocka_unit_test(failures_in_words),
         cmocka_unit_test(counts_of_an_exported_job_are_forgotten),
+        cmocka_unit_test(failures_past_the_limit_end_the_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,10 +44,12 @@ static void a_job_of_another_controller_is_left_alone(void **state)
     static const struct {
         const char *policy;
         bool ours;
-    } table[] = {{"{'managedBy': 'kubeflow.org/training-operator'}", true},
+    } table[] = {{"{}", true},
+                 {"{'managedBy': 'kubeflow.org/training-operator'}", true},
+                 {"{'managedBy': 'other-job-controller'}", false},
                  {"{'managedBy': 'kueue.x-k8s.io/multikueue'}", false},
                  {"{'managedBy': ''}", false}}; /* TestManagedByExternalController */
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         struct scene s;
         open_scene(&s, make_job(true, 1, "OnFailure", table[i].policy));
         step(&s);

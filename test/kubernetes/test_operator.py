@@ -36,7 +36,7 @@ def test_pods_and_services_of_a_job(jobs, operator):
                   f'{LABEL}replica-index': index}
         role = {f'{LABEL}job-role': 'master'} if kind == 'master' else {}
         assert {key: value for key, value in pod['metadata']['labels'].items() if key.startswith(LABEL)} == labels | role
-        assert pod['metadata']['ownerReferences'] == [owner]
+        assert pod['metadata']['ownerReferences'] == [owner] and 'initContainers' not in pod['spec']
         assert env_of(pod) == {'PYTHONUNBUFFERED': '1', 'MASTER_PORT': '23456', 'PET_MASTER_PORT': '23456', 'MASTER_ADDR': 'mnist-master-0',
                                'PET_MASTER_ADDR': 'mnist-master-0', 'WORLD_SIZE': '3', 'RANK': str(rank), 'PET_NODE_RANK': str(rank),
                                'PET_NPROC_PER_NODE': 'auto', 'PET_NNODES': '3'}

@@ -1,5 +1,6 @@
 """make check finds what documents name and is not there: each of its checks can fail."""
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -83,6 +84,19 @@ def test_variables():
     assert list(documents.variables_read('a\nx = getenv("MUSTER_A");\nos.environ.get(\'MUSTER_B\')\n')) == [(2, 'MUSTER_A'), (3, 'MUSTER_B')]
     assert not list(documents.check_variables('`MUSTER_A=1`, MUSTER_* and MUSTER_', {'MUSTER_A'}))
     assert len(list(documents.check_variables('`MUSTER_A_B`', {'MUSTER_A'}))) == 1
+
+
+def test_the_tests_that_show_what_upstream_tests_are_there():
+    """docs/upstream-tests.md names them, and no two of upstream's tests have one name."""
+    rows = [line.strip('| ').split(' | ') for line in (SOURCE / 'docs/upstream-tests.md').read_text().splitlines() if line.startswith('| `')]
+    theirs = [name for row in rows for name in re.findall(r'`([Tt]est\w+)`', row[0])]
+    assert len(theirs) == len(set(theirs)) > 30
+    there = subprocess.run(['git', '-C', SOURCE, 'grep', '-hoE', r'^(static void|def) [a-z_0-9]+\(', '--', '*_test.c', 'test/*.py'], capture_output=True, text=True,
+                           check=True)
+    defined = set(re.findall(r'(\w+)\(', there.stdout))
+    for row in rows:
+        ours = re.findall(r'`([a-z_0-9]+)`', row[1])
+        assert ours and set(ours) <= defined, row
 
 
 def test_make_check_fails_on_each(tmp_path):
