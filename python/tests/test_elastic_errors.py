@@ -26,6 +26,16 @@ def test_an_error_of_the_step_function(world, python):
     assert 'muster: the job has failed: ' in coordinator.splitlines()[-1]
 
 
+def test_that_batchnorm_gets_one_record_at_the_end_of_an_epoch_is_explained(world, python):
+    """The error does not say where the batch of one record comes from: 97 records, 4 in a micro-batch."""
+    culprit, other, coordinator = failed(world, python, 'norm', 0)
+    why = ' is alone in the last micro-batch of its epoch, as 97 records are divided by batch_size=4, and BatchNorm cannot train on one'
+    for text in (culprit, other, coordinator.splitlines()[-1]):
+        assert why in text and 'choose another batch_size' in text, text
+        assert re.search(r'record [0-9]+ is alone', text), text
+    assert 'Expected more than 1 value per channel when training' in culprit and culprit.count(why) == 1
+
+
 @pytest.mark.parametrize('loaders', [0, 2])
 @pytest.mark.parametrize('kind, what', [('item', 'KeyError'), ('shrinks', 'IndexError')])
 def test_a_record_that_cannot_be_read_is_named(world, python, kind, what, loaders):

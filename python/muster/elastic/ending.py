@@ -70,11 +70,27 @@ def _why(error):
     return f'{first}\n{rest}'
 
 
-def tell_error(native, error):
-    """An error of the user's code ends the job: the next worker would meet it, too. What muster itself raised (a refusal, a coordinator
-    that cannot be reached) is this worker's alone."""
+def _explain(job, error):
+    """BatchNorm does not say where its batch of one record comes from."""
+    if job is None or job.pass_ is None or len(job.pass_.records) != 1 or 'Expected more than 1 value per channel' not in str(error):
+        return
+    plan, record = job.plan, job.pass_.records[0]
+    where = f'each micro-batch has one record (batch_size={plan.batch})' if plan.batch == 1 else \
+        f"record {record} is alone in the last micro-batch of its epoch, as {plan.records} records are divided by batch_size={plan.batch}"
+    add_note(error, f'{where}, and BatchNorm cannot train on one record: choose another batch_size, or leave a record out (torch.utils.data.Subset)')
+
+
+def _tell(job, error):
+    """What muster itself raised (a refusal, a coordinator that cannot be reached) is this worker's alone."""
+    native = None if job is None or job.finished else job.native
     if native is not None and isinstance(error, Exception) and not isinstance(error, _muster.Error):
         _fail(native, error)
+
+
+def tell_error(job, error):
+    """An error of the user's code ends the job: the next worker would meet it, too."""
+    _explain(job, error)
+    _tell(job, error)
 
 
 def _handlers():
@@ -107,11 +123,12 @@ def _fail(native, error):
 
 
 def tell_of_errors(find):
-    """From now on, an error that ends this process ends the job. find(): the open job's native part, or None."""
+    """From now on, an error that ends this process ends the job. find(): the job, or None."""
     before = sys.excepthook
 
     def hook(kind, error, trace):
+        _explain(find(), error)  # a note is read below the traceback
         before(kind, error, trace)
         sys.stderr.flush()
-        tell_error(find(), error)
+        _tell(find(), error)
     sys.excepthook = hook

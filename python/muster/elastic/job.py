@@ -144,7 +144,7 @@ class Job:
         if not faulthandler.is_enabled():
             faulthandler.enable()  # a crash, and a hang that is ended, show where the code was
         atexit.register(_close, weakref.ref(self))
-        tell_of_errors(functools.partial(_native_of, weakref.ref(self)))
+        tell_of_errors(weakref.ref(self))
         self._hear_sigterm()
 
     def _hear_sigterm(self):
@@ -180,7 +180,7 @@ class Job:
 
     def fail(self, error):
         """The exception ends the job for all workers. One that nobody catches does so by itself."""
-        tell_error(_native_of(lambda: self), error)
+        tell_error(self, error)
 
     def close(self):
         """Leaves the job, if it is not done. The process does so at its end, too."""
@@ -381,11 +381,6 @@ class Job:
         pass_.stepped.add(optimizer)
         result = inner(*args, **kwargs)
         return result if loss is None else loss
-
-
-def _native_of(reference):
-    job = reference()
-    return None if job is None or job.finished else job.native
 
 
 def _close(reference):

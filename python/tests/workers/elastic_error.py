@@ -1,6 +1,6 @@
 """A worker of an elastic job whose code, or whose data set, has an error at record 41. Which one (breaks, quits: it ends its loop; accumulates: its
 optimizer steps after each second batch; exits: the data set
-ends the process; told: a signal does while the data set is read), and the loader's workers: its arguments."""
+ends the process; told: a signal does while the data set is read; norm: its model cannot train on one record, which is what an epoch ends with), and the loader's workers: its arguments."""
 import os
 import signal
 import sys
@@ -38,7 +38,7 @@ class Numbers(Dataset):
 
 
 signal.signal(signal.SIGUSR1, lambda number, frame: sys.exit(5))
-model = nn.Linear(1, 1)
+model = nn.Sequential(nn.Linear(1, 2), nn.BatchNorm1d(2), nn.Linear(2, 1)) if KIND == 'norm' else nn.Linear(1, 1)
 optimizer = optim.SGD(model.parameters(), lr=1e-6)
 job = muster.elastic.Job(model, optimizer, micro_batches=2)
 loader = job.loader(Numbers(), 4, epochs=3, num_workers=int(sys.argv[2]))
