@@ -151,8 +151,10 @@ static int lane_of(const struct prepared *call)
     return overtakes ? LANE_SIDE : LANE_MAIN;
 }
 
-int prepare_call(const struct muster_comm *comm, const struct muster_call *call,
-                 struct prepared *ret, struct muster_err *err)
+/* Whatever the call is, and whatever is wrong with it. */
+static __attribute__((noinline)) int prepare_any(const struct muster_comm *comm,
+                                                 const struct muster_call *call,
+                                                 struct prepared *ret, struct muster_err *err)
 {
     int r = check_open(comm, err);
     if (r < 0) {
@@ -171,4 +173,47 @@ int prepare_call(const struct muster_comm *comm, const struct muster_call *call,
     ret->lane = lane_of(ret);
     call_log_describe(ret, kind, comm->size);
     return 0;
+}
+
+/* A message in which nothing is wrong but perhaps its type, from or to a rank that is named. */
+static bool is_plain_message(const struct muster_comm *comm, const struct muster_call *call)
+{
+    bool receives = call->kind == MUSTER_RECV;
+    const void *buffer = receives ? call->out : call->in;
+    return (receives || call->kind == MUSTER_SEND) && (unsigned)call->peer < (unsigned)comm->size &&
+           (call->tag >= 0 || (receives && call->tag == MUSTER_ANY_TAG)) &&
+           call->count <= surely_allowed && (buffer || call->count == 0);
+}
+
+/* What prepare_any makes of it, in a third of the instructions. */
+static void take_message(const struct muster_call *call, size_t unit, struct prepared *ret)
+{
+    ret->kind = call->kind;
+    ret->type = call->type;
+    ret->op = call->op;
+    ret->peer = call->peer;
+    ret->tag = call->tag;
+    ret->in = call->in;
+    ret->out = call->out;
+    ret->count = ret->total = call->count;
+    ret->in_counts = ret->out_counts = NULL;
+    ret->rooted = false;
+    ret->lane = LANE_MESSAGES;
+    ret->unit = unit;
+    ret->bytes = call->count * unit;
+    ret->divisor = 1;
+    ret->kernels = (struct reduce_kernels){0};
+    ret->shape = call_log_shape(call->kind, call->type);
+}
+
+int prepare_call(const struct muster_comm *comm, const struct muster_call *call,
+                 struct prepared *ret, struct muster_err *err)
+{
+    bool open = comm->process == heartbeat_process() && phase_code(&comm->life) == 0;
+    size_t unit = open && is_plain_message(comm, call) ? types_bytes(call->type) : 0;
+    if (unit > 0) {
+        take_message(call, unit, ret);
+        return 0;
+    }
+    return prepare_any(comm, call, ret, err);
 }

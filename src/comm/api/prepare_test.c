@@ -59,6 +59,69 @@ static void a_call_has_only_its_own_fields(void **state)
     }
 }
 
+/* A message from any rank is prepared as all calls are, one whose rank is named by a way of its
+ * own.
+ */
+static void a_message_is_prepared_alike_from_a_rank_and_from_any(void **state)
+{
+    (void)state;
+    for (int type = 0; type < MUSTER_NUM_TYPES; type++) {
+        struct muster_call call = call_of(MUSTER_RECV, 3);
+        struct prepared named, any;
+        call.type = (enum muster_type)type;
+        call.tag = type % 2 ? 5 : MUSTER_ANY_TAG;
+        assert_int_equal(prepare_call(comm, &call, &named, NULL), 0);
+        call.peer = MUSTER_ANY_SOURCE;
+        assert_int_equal(prepare_call(comm, &call, &any, NULL), 0);
+        assert_true(named.peer == 0 && any.peer == MUSTER_ANY_SOURCE);
+        assert_true(named.kind == any.kind && named.type == any.type && named.op == any.op);
+        assert_true(named.tag == any.tag && named.in == any.in && named.out == any.out);
+        assert_true(named.count == any.count && named.unit == any.unit);
+        assert_true(named.bytes == any.bytes && named.lane == any.lane);
+        assert_true(named.shape == any.shape && named.total == any.total);
+        assert_true(named.rooted == any.rooted && named.divisor == any.divisor);
+        assert_false(named.in_counts || named.out_counts || prepared_reduces(&named));
+    }
+}
+
+static void expect_fault(struct muster_call call)
+{
+    struct prepared p;
+    struct muster_err err = MUSTER_ERR_INIT;
+    assert_int_equal(prepare_call(comm, &call, &p, &err), MUSTER_EINVAL);
+    assert_true(err.text[0] != '\0');
+}
+
+static void what_is_wrong_with_a_message_is_found(void **state)
+{
+    (void)state;
+    for (int kind = MUSTER_SEND; kind <= MUSTER_RECV; kind++) {
+        struct muster_call good = call_of(kind, 0), bad = good;
+        bad.type = (enum muster_type)MUSTER_NUM_TYPES;
+        expect_fault(bad);
+        bad = good;
+        bad.peer = 1;
+        expect_fault(bad);
+        bad.peer = -2;
+        expect_fault(bad);
+        bad = good;
+        bad.tag = -2;
+        expect_fault(bad);
+        bad = good;
+        bad.count = SIZE_MAX / 4;
+        expect_fault(bad);
+        bad = good;
+        bad.in = bad.out = NULL;
+        expect_fault(bad);
+    }
+    struct muster_call send = call_of(MUSTER_SEND, 0);
+    send.peer = MUSTER_ANY_SOURCE;
+    expect_fault(send);
+    send.peer = 0;
+    send.tag = MUSTER_ANY_TAG;
+    expect_fault(send);
+}
+
 /* A call's numbers decide on which lane it runs: what is wrong of it is an error before. */
 static void the_lane_follows_from_kind_and_bytes(void **state)
 {
@@ -100,6 +163,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_has_only_its_own_fields),
+        cmocka_unit_test(a_message_is_prepared_alike_from_a_rank_and_from_any),
+        cmocka_unit_test(what_is_wrong_with_a_message_is_found),
         cmocka_unit_test(the_lane_follows_from_kind_and_bytes),
         cmocka_unit_test(an_operation_that_a_type_lacks_is_refused),
     };

@@ -27,9 +27,9 @@ static __attribute__((noinline)) void describe_counts(struct prepared *call, int
 void call_log_describe(struct prepared *call, const struct types_kind *kind, int size)
 {
     uint64_t op = kind->reduces ? (uint64_t)call->op : 0;
-    uint64_t type = call->kind == MUSTER_BARRIER ? 0 : (uint64_t)call->type;
+    enum muster_type type = call->kind == MUSTER_BARRIER ? (enum muster_type)0 : call->type;
     uint64_t root = kind->rooted ? (uint64_t)call->peer : 0;
-    call->shape = (uint64_t)call->kind | type << 8 | op << 16 | root << 32;
+    call->shape = call_log_shape(call->kind, type) | op << 16 | root << 32;
     call->total = call->count;
     if (call->in_counts || call->out_counts) {
         describe_counts(call, size);

@@ -4,6 +4,11 @@
 #include "comm/state/state.h"
 #include "comm/state/types.h"
 
+/* Of a call without root, operation and counts. */
+static inline uint64_t call_log_shape(enum muster_collective kind, enum muster_type type)
+{
+    return (uint64_t)kind | (uint64_t)type << 8;
+}
 /* Sets what must be equal on all ranks, from the rest of it. */
 void call_log_describe(struct prepared *call, const struct types_kind *kind, int size);
 /* What makes calls differ, in one word; and that with the call's number, in the half word that

@@ -44,9 +44,14 @@ const char *types_kind_name(enum muster_collective kind)
     return types_find_kind(kind) ? flight_kind_name(kind) : "unknown call";
 }
 
-size_t muster_type_bytes(enum muster_type type)
+size_t types_bytes(enum muster_type type)
 {
     return types_has_type(type) ? type_bytes[type] : 0;
+}
+
+size_t muster_type_bytes(enum muster_type type)
+{
+    return types_bytes(type);
 }
 
 const char *muster_type_name(enum muster_type type)

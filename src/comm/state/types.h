@@ -22,6 +22,8 @@ struct types_kind {
 /* NULL: there is no such kind. */
 const struct types_kind *types_find_kind(enum muster_collective kind);
 bool types_has_type(enum muster_type type);
+/* As muster_type_bytes, which a program may replace. 0: there is no such type. */
+size_t types_bytes(enum muster_type type);
 bool types_has_op(enum muster_op op);
 const char *types_kind_name(enum muster_collective kind);
 /* SIZE_MAX: so many at least. */
