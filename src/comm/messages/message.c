@@ -182,6 +182,24 @@ static size_t read_data(struct muster_comm *comm, struct stream *s, int from)
     return n;
 }
 
+/* Of larger ones each block that was read is the writer's again at once. */
+static bool is_taken_whole(const struct stream *s)
+{
+    const struct inbound *in = &s->inbound;
+    return in->to && in->header.bytes <= LINE_RING_BLOCK_BYTES &&
+           in->header.bytes <= matching_room(in->to) && stream_has_whole(s);
+}
+
+/* Its bytes. */
+static size_t take_whole(struct muster_comm *comm, struct stream *s)
+{
+    struct task *to = s->inbound.to;
+    size_t bytes = (size_t)s->inbound.header.bytes;
+    stream_take(comm, s, to->call.out);
+    end_task(comm->messages, to);
+    return bytes;
+}
+
 /* Reads what has come from one rank, as far as it has a place. The bytes read. */
 static size_t read_stream(struct muster_comm *comm, struct stream *s, int from)
 {
@@ -194,6 +212,11 @@ static size_t read_stream(struct muster_comm *comm, struct stream *s, int from)
         if (in->header_bytes < sizeof in->header ||
             (!in->to && !in->unexpected && !give_place(&m->matching, in, from))) {
             break;
+        }
+        if (is_taken_whole(s)) {
+            sum += take_whole(comm, s);
+            n++;
+            continue;
         }
         size_t data = read_data(comm, s, from);
         sum += data;
@@ -287,9 +310,9 @@ void message_begin(struct muster_comm *comm, struct task *task)
         *(s->first_send ? &s->last_send->transfer.next : &s->first_send) = task;
         s->last_send = task;
         m->sends++;
-    } else if (matching_take_unexpected(&m->matching, task)) {
+    } else if (m->matching.unexpected && matching_take_unexpected(&m->matching, task)) {
         end_task(m, task);
-    } else if (!take_over(comm, task)) {
+    } else if (m->matching.unexpected_bytes == 0 || !take_over(comm, task)) {
         matching_post(&m->matching, task);
     }
 }

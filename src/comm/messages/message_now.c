@@ -28,17 +28,11 @@ bool message_send_now(struct muster_comm *comm, const struct prepared *call)
     size_t bytes = call->bytes;
     struct stream *s = &comm->messages->streams[call->peer];
     assert(call->kind == MUSTER_SEND && bytes <= MESSAGE_EAGER_BYTES);
-    if (!s->out_ring || s->first_send || !line_ring_fits(s->out_ring, &s->out, bytes)) {
+    struct header header = {.bytes = bytes, .tag = call->tag};
+    if (!s->out_ring || s->first_send ||
+        !line_ring_write(s->out_ring, &s->out, &header, call->in, bytes)) {
         return false;
     }
-    struct header header = {.bytes = bytes, .tag = call->tag};
-    bool begun = line_ring_begin(s->out_ring, &s->out, &header);
-    assert(begun && "it fits");
-    for (size_t done = 0, n; done < bytes; done += n) {
-        n = line_ring_put(s->out_ring, &s->out, (const char *)call->in + done, bytes - done);
-        assert(n > 0 && "it fits");
-    }
-    line_ring_publish(s->out_ring, &s->out, true);
     bell_wake(s->control);
     return true;
 }
@@ -82,17 +76,11 @@ bool message_receive_now(struct muster_comm *comm, struct task *task)
     struct inbound *in = &s->inbound;
     size_t bytes = (size_t)in->header.bytes;
     if (!matching_fits(task, from, in->header.tag) || bytes > matching_room(task) ||
-        !line_ring_has(&s->in, bytes)) {
+        !stream_has_whole(s)) {
         offer_take_address(s);
         return false;
     }
     task->transfer.message = stream_message(in, from);
-    for (char *to = task->call.out; in->done < bytes;) {
-        in->done += line_ring_get(s->in_ring, &s->in, to + in->done, bytes - in->done,
-                                  comm->tuning->claims);
-    }
-    line_ring_finish(s->in_ring, &s->in);
-    bell_wake(s->control);
-    *in = (struct inbound){0};
+    stream_take(comm, s, task->call.out);
     return true;
 }

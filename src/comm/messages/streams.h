@@ -7,6 +7,7 @@
 
 #include "comm/messages/matching.h"
 #include "comm/shm/line_ring.h"
+#include "comm/state/bell.h"
 
 struct header {
     uint64_t bytes;
@@ -52,6 +53,22 @@ struct messages {
     struct task *ended;       /* of those in the lane, which its holder has not seen */
     struct task *last_ended;
 };
+
+/* All data of the inbound message is in the ring, and none of it has been read. */
+static inline bool stream_has_whole(const struct stream *s)
+{
+    const struct inbound *in = &s->inbound;
+    return s->in_ring && !in->header.offered && in->done == 0 &&
+           line_ring_has(&s->in, (size_t)in->header.bytes);
+}
+
+/* Reads the inbound message as a whole. */
+static inline void stream_take(struct muster_comm *comm, struct stream *s, void *to)
+{
+    line_ring_take(s->in_ring, &s->in, to, (size_t)s->inbound.header.bytes, comm->tuning->claims);
+    bell_wake(s->control);
+    s->inbound = (struct inbound){0};
+}
 
 static inline struct header stream_header(const struct task *send)
 {

@@ -66,6 +66,15 @@ static size_t room(struct stream_ring *ring, struct line_ring_end *end, size_t w
     return plan_room(end);
 }
 
+/* Data that was there a lap ago may look like the stamp of the next message. It hardly ever does:
+ * to look costs less than to take the line from the reader's core. */
+static void clear_stamp(struct header_line *line, uint64_t at)
+{
+    if (atomic_load_explicit(&line->stamp, memory_order_relaxed) == at + 1) {
+        atomic_store_explicit(&line->stamp, 0, memory_order_relaxed);
+    }
+}
+
 struct line_ring_end line_ring_start(size_t ring_bytes)
 {
     assert(ring_bytes <= STREAM_BYTES && ring_bytes >= 2 * LINE_RING_BLOCK_BYTES);
@@ -104,13 +113,30 @@ size_t line_ring_put(struct stream_ring *ring, struct line_ring_end *end, const 
     return taken;
 }
 
-/* Data that was there a lap ago may look like the stamp of the next message. It hardly ever does:
- * to look costs less than to take the line from the reader's core. */
-static void clear_stamp(struct header_line *line, uint64_t at)
+bool line_ring_write(struct stream_ring *ring, struct line_ring_end *end, const void *header,
+                     const void *data, size_t bytes)
 {
-    if (atomic_load_explicit(&line->stamp, memory_order_relaxed) == at + 1) {
-        atomic_store_explicit(&line->stamp, 0, memory_order_relaxed);
+    size_t wanted = SEGMENT_LINE + (size_t)end_of_line(bytes);
+    assert(end->at % SEGMENT_LINE == 0 && !end->begun && bytes < end->ring_bytes);
+    if (room(ring, end, wanted) < wanted) {
+        return false;
     }
+    struct header_line *line = line_at(ring, end, end->at);
+    uint64_t stamp = end->at + 1;
+    memcpy(line->header, header, LINE_RING_HEADER_BYTES);
+    line->published = wanted - SEGMENT_LINE;
+    end->at += SEGMENT_LINE;
+    size_t first = size_min(bytes, straight(end));
+    if (first > 0) { /* else data may be NULL */
+        copy(ring->data + place_of(end, end->at), data, first);
+    }
+    if (first < bytes) {
+        copy(ring->data, (const char *)data + first, bytes - first);
+    }
+    end->at += wanted - SEGMENT_LINE;
+    clear_stamp(line_at(ring, end, end->at), end->at);
+    atomic_store_explicit(&line->stamp, stamp, memory_order_release);
+    return true;
 }
 
 void line_ring_publish(struct stream_ring *ring, struct line_ring_end *end, bool last)
@@ -182,6 +208,22 @@ size_t line_ring_get(struct stream_ring *ring, struct line_ring_end *end, void *
         atomic_store_explicit(&ring->read, end->at, memory_order_release);
     }
     return taken;
+}
+
+void line_ring_take(struct stream_ring *ring, struct line_ring_end *end, void *to, size_t bytes,
+                    bool claims)
+{
+    assert(end->at % SEGMENT_LINE == 0 && line_ring_has(end, bytes));
+    size_t first = size_min(bytes, straight(end));
+    bool many = bytes > CLAIM_ABOVE_BYTES;
+    if (first > 0) {
+        line_take(to, ring->data + place_of(end, end->at), first, claims && many);
+    }
+    if (first < bytes) {
+        line_take((char *)to + first, ring->data, bytes - first, claims && many);
+    }
+    end->at = end_of_line(end->at + bytes);
+    atomic_store_explicit(&ring->read, end->at, memory_order_release);
 }
 
 void line_ring_finish(struct stream_ring *ring, struct line_ring_end *end)

@@ -38,6 +38,9 @@ struct line_ring_end line_ring_start(size_t ring_bytes);
 
 /* A message of so many bytes has room now, as a whole. */
 bool line_ring_fits(struct stream_ring *ring, struct line_ring_end *end, size_t bytes);
+/* Begins, puts and publishes a message as a whole. False: it has no room, and nothing was done. */
+bool line_ring_write(struct stream_ring *ring, struct line_ring_end *end, const void *header,
+                     const void *data, size_t bytes);
 /* Begins a message: takes the header. False: there is no room. */
 bool line_ring_begin(struct stream_ring *ring, struct line_ring_end *end, const void *header);
 /* Copies in as much as there is room for, at most a block, without publishing it. The bytes taken:
@@ -69,5 +72,8 @@ static inline bool line_ring_has(const struct line_ring_end *end, size_t bytes)
 /* Copies out as much as has come of a message, at most a block. claims: line.h. */
 size_t line_ring_get(struct stream_ring *ring, struct line_ring_end *end, void *to, size_t bytes,
                      bool claims);
+/* Copies out a whole message, of which all has come (line_ring_has), and finishes it. */
+void line_ring_take(struct stream_ring *ring, struct line_ring_end *end, void *to, size_t bytes,
+                    bool claims);
 /* All of the message was read: its lines are the writer's again. */
 void line_ring_finish(struct stream_ring *ring, struct line_ring_end *end);

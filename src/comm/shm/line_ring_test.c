@@ -194,6 +194,53 @@ static void a_part_of_the_ring_is_a_ring(void **state)
     }
 }
 
+/* Over the end of the memory, too, and in any order with messages in parts. */
+static void whole_messages_are_written_and_taken(void **state)
+{
+    (void)state;
+    enum { MOST = 900, PART = 2 * LINE_RING_BLOCK_BYTES };
+    static char put[MOST], got[MOST];
+    char read[LINE_RING_HEADER_BYTES];
+    in = out = line_ring_start(PART);
+    for (size_t message = 0; message < 5000; message++) {
+        size_t bytes = message * 37 % MOST;
+        fill(put, message, bytes);
+        if (message % 3 == 0) {
+            assert_true(line_ring_begin(&ring, &out, header));
+            for (size_t done = 0; done < bytes;) {
+                done += line_ring_put(&ring, &out, put + done, bytes - done);
+            }
+            line_ring_publish(&ring, &out, true);
+        } else {
+            assert_true(line_ring_write(&ring, &out, header, put, bytes));
+        }
+        assert_true(line_ring_take_header(&ring, &in, read));
+        assert_memory_equal(read, header, sizeof read);
+        assert_true(line_ring_has(&in, bytes));
+        line_ring_take(&ring, &in, got, bytes, message % 2);
+        assert_true(is_filled(got, message, bytes));
+        assert_true(in.at == out.at && ring.read == in.at);
+    }
+    assert_false(line_ring_take_header(&ring, &in, read));
+}
+
+static void what_has_no_room_is_not_written(void **state)
+{
+    (void)state;
+    static const char data[1000];
+    size_t lines = (sizeof data + SEGMENT_LINE - 1) / SEGMENT_LINE + 1, written = 0;
+    struct line_ring_end before = out;
+    for (; line_ring_write(&ring, &out, header, data, sizeof data); written++) {
+        before = out;
+    }
+    assert_int_equal(written, (STREAM_BYTES / SEGMENT_LINE - 1) / lines);
+    assert_memory_equal(&before, &out, sizeof out);
+    char got[sizeof data], read[LINE_RING_HEADER_BYTES];
+    assert_true(line_ring_take_header(&ring, &in, read));
+    line_ring_take(&ring, &in, got, sizeof got, false);
+    assert_true(line_ring_write(&ring, &out, header, data, sizeof data));
+}
+
 /* Some of them lie behind the end of the memory; and what is unread stays what it is. */
 static void lines_that_are_fetched_ahead_are_not_changed(void **state)
 {
@@ -224,10 +271,12 @@ static void *write_all(void *unused)
     for (size_t message = 0, sent = 0; sent < STREAM; message++) {
         size_t bytes = length_of(message);
         fill(data, sent, bytes);
-        while (!line_ring_begin(&ring, &out, header)) {
+        bool whole = message % 4 == 0;
+        while (whole ? !line_ring_write(&ring, &out, header, data, bytes)
+                     : !line_ring_begin(&ring, &out, header)) {
             (void)sched_yield();
         }
-        for (size_t done = 0, n; done < bytes; done += n) {
+        for (size_t done = whole ? bytes : 0, n; done < bytes; done += n) {
             n = line_ring_put(&ring, &out, data + done, bytes - done);
             if (n > 0 || out.begun) {
                 line_ring_publish(&ring, &out, done + n == bytes);
@@ -253,7 +302,11 @@ static void two_threads_pass_all_bytes(void **state)
             (void)sched_yield();
         }
         assert_memory_equal(read, header, sizeof read);
-        for (size_t done = 0, n; done < bytes; done += n) {
+        bool whole = message % 5 != 0 && line_ring_has(&in, bytes);
+        if (whole) {
+            line_ring_take(&ring, &in, data, bytes, message % 2);
+        }
+        for (size_t done = whole ? bytes : 0, n; done < bytes; done += n) {
             /* Not always as much as there is. */
             size_t wanted = message % 3 ? bytes - done : (bytes - done + 1) / 2;
             n = line_ring_get(&ring, &in, data + done, wanted, message % 2);
@@ -261,7 +314,9 @@ static void two_threads_pass_all_bytes(void **state)
                 (void)sched_yield();
             }
         }
-        line_ring_finish(&ring, &in);
+        if (!whole) {
+            line_ring_finish(&ring, &in);
+        }
         assert_true(is_filled(data, come, bytes));
         come += bytes;
     }
@@ -277,6 +332,8 @@ int main(void)
         cmocka_unit_test_setup(a_full_ring_takes_no_more, begin),
         cmocka_unit_test_setup(a_part_of_the_ring_is_a_ring, begin),
         cmocka_unit_test_setup(a_message_without_data, begin),
+        cmocka_unit_test_setup(whole_messages_are_written_and_taken, begin),
+        cmocka_unit_test_setup(what_has_no_room_is_not_written, begin),
         cmocka_unit_test_setup(old_data_is_no_header, begin),
         cmocka_unit_test_setup(lines_that_are_fetched_ahead_are_not_changed, begin),
         cmocka_unit_test_setup(two_threads_pass_all_bytes, begin),
