@@ -39,20 +39,20 @@ static inline struct board *fast_board(struct muster_comm *comm, int rank, uint3
 /* False: something else is under way, or nothing is possible any more. */
 static inline bool fast_enter(struct muster_comm *comm, struct fast_path *ret)
 {
-    struct lane *lanes = comm->lanes;
     assert(comm->all_local);
     use_enter(&comm->use, COMM_IN_CALL);
     atomic_signal_fence(memory_order_seq_cst); /* with the membarrier of progress_drain */
-    int hindered = atomic_load_explicit(&comm->life.word, memory_order_relaxed) |
-                   atomic_load_explicit(&lanes[LANE_MAIN].in_flight, memory_order_acquire) |
-                   atomic_load_explicit(&lanes[LANE_SIDE].in_flight, memory_order_acquire);
+    const struct lane *main = &comm->lanes[LANE_MAIN], *side = &comm->lanes[LANE_SIDE];
+    bool hindered = ((uintptr_t)atomic_load_explicit(&main->last, memory_order_acquire) |
+                     (uintptr_t)atomic_load_explicit(&side->last, memory_order_acquire) |
+                     (unsigned)atomic_load_explicit(&comm->life.word, memory_order_relaxed)) != 0;
     if (hindered || comm->process != heartbeat_process()) {
         use_leave(&comm->use, COMM_IN_CALL);
         return false;
     }
     ret->number = atomic_load_explicit(&comm->started, memory_order_relaxed) + 1;
     ret->signature = call_log_sign(ret->number, way_plan(comm)->digest + comm->history);
-    ret->round = lanes[LANE_MAIN].round;
+    ret->round = main->round;
     atomic_store_explicit(&comm->started, ret->number, memory_order_relaxed);
     call_log_write(comm, ret->number, way_plan(comm)->call.shape, way_plan(comm)->call.total);
     return true;

@@ -17,11 +17,9 @@
 static bool is_idle(struct muster_comm *comm, const struct muster_call *call)
 {
     if (call->kind == MUSTER_SEND || call->kind == MUSTER_RECV) {
-        return atomic_load_explicit(&comm->lanes[LANE_MESSAGES].in_flight, memory_order_acquire) ==
-               0;
+        return lane_is_empty(&comm->lanes[LANE_MESSAGES]);
     }
-    return atomic_load_explicit(&comm->lanes[LANE_MAIN].in_flight, memory_order_acquire) == 0 &&
-           atomic_load_explicit(&comm->lanes[LANE_SIDE].in_flight, memory_order_acquire) == 0;
+    return lane_is_empty(&comm->lanes[LANE_MAIN]) && lane_is_empty(&comm->lanes[LANE_SIDE]);
 }
 
 static int run_queued(struct muster_comm *comm, const struct muster_call *call,

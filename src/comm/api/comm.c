@@ -27,7 +27,6 @@ static bool init_lanes(struct muster_comm *comm)
     for (int l = 0; l < LANES; l++) {
         struct lane *lane = &comm->lanes[l];
         lane->index = l;
-        pthread_mutex_init(&lane->running, NULL);
         pthread_mutex_init(&lane->queue, NULL);
         lane->words = calloc((size_t)comm->size * COMM_WORDS, sizeof *lane->words);
         if (!lane->words) {
@@ -223,7 +222,6 @@ void muster_comm_free(struct muster_comm *comm)
         witness_release();
     }
     for (int l = 0; l < LANES; l++) {
-        pthread_mutex_destroy(&comm->lanes[l].running);
         pthread_mutex_destroy(&comm->lanes[l].queue);
         free(comm->lanes[l].words);
     }

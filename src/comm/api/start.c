@@ -26,9 +26,7 @@ static void set_up(struct muster_comm *comm, struct muster_request *request)
     request->before = NULL;
     request->waiter = (struct waiter){0};
     request->err.struct_size = sizeof request->err;
-    request->notify = NULL;
     atomic_init(&request->next, NULL);
-    atomic_init(&request->refs, 2);
     atomic_init(&request->state, REQUEST_PENDING);
     call_begin(comm, &request->task);
     request->task.queued = true;
@@ -39,14 +37,12 @@ static int check_room(struct muster_comm *comm, const struct muster_call *call,
                       struct muster_err *err)
 {
     bool message = call->kind == MUSTER_SEND || call->kind == MUSTER_RECV;
-    int messages =
-        atomic_load_explicit(&comm->lanes[LANE_MESSAGES].in_flight, memory_order_relaxed);
-    int others = lane_in_flight(comm) - messages;
+    int messages = lane_count(&comm->lanes[LANE_MESSAGES]);
     if (message && messages >= MUSTER_MAX_MESSAGES) {
         return muster_fail(err, MUSTER_EAGAIN, "%d messages are under way: wait for some",
                            MUSTER_MAX_MESSAGES);
     }
-    if (!message && others >= MUSTER_MAX_IN_FLIGHT) {
+    if (!message && lane_in_flight(comm) - messages >= MUSTER_MAX_IN_FLIGHT) {
         return muster_fail(err, MUSTER_EAGAIN, "%d calls are under way: wait for some",
                            MUSTER_MAX_IN_FLIGHT);
     }
@@ -57,12 +53,9 @@ static void start(struct muster_comm *comm, struct muster_request *request, stru
 {
     const struct prepared *call = &request->task.call;
     set_up(comm, request);
-    lane_append(&comm->lanes[call->lane], request);
     /* Small calls leave at once; large ones must not hold up the caller. */
-    if (call->bytes <= INLINE_BYTES) {
-        lane_begin(comm, request);
-    }
-    if (atomic_load_explicit(&request->state, memory_order_acquire) == REQUEST_PENDING) {
+    lane_start(comm, request, call->bytes <= INLINE_BYTES);
+    if (request_is_pending(request)) {
         int r = background_add(comm, err);
         if (r < 0) {
             failure_close(comm, r);
@@ -140,7 +133,7 @@ static int help(struct muster_request *request, int64_t timeout_ms, struct muste
     atomic_fetch_add(&comm->helpers, 1);
     while (r == 0) {
         bool moved = lane_try_all(comm, wait_is_slow(&waiter, comm));
-        if (atomic_load_explicit(&request->state, memory_order_acquire) != REQUEST_PENDING) {
+        if (!request_is_pending(request)) {
             break;
         }
         r = moved ? wait_moved(&waiter, comm, NULL, err) : wait_turn(&waiter, comm, NULL, err);
@@ -156,13 +149,16 @@ static int help(struct muster_request *request, int64_t timeout_ms, struct muste
 
 int muster_request_wait(struct muster_request *request, int64_t timeout_ms, struct muster_err *err)
 {
-    if (atomic_load_explicit(&request->state, memory_order_acquire) == REQUEST_PENDING) {
+    if (request_is_pending(request)) {
         int r = sized_check_err(err);
         r = r < 0 ? r : comm_check_own(request->comm, err);
         r = r < 0 ? r : help(request, timeout_ms, err);
         if (r < 0) {
             return r;
         }
+    }
+    if (atomic_load_explicit(&request->state, memory_order_relaxed) == REQUEST_DONE) {
+        return sized_check_err(err);
     }
     int state = muster_request_test(request, err);
     return state < 0 ? state : 0;

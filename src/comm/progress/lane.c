@@ -1,7 +1,7 @@
 /* Stepping the requests of a lane: only by the thread that holds it, which is whoever came first. A
  * call's end is noted here, whoever ran it.
  *
- * Layer: comm. Memory: requests (request.h). Thread: any; the lane's mutex says whose turn it is.
+ * Layer: comm. Memory: requests (request.h). Thread: any; the lane says who holds it.
  */
 #include "comm/progress/lane.h"
 
@@ -16,7 +16,9 @@
 #include <assert.h>
 #include <stddef.h>
 
-/* Only the lane's holder takes requests out; they are appended at any time. */
+/* Only the lane's holder takes requests out; they are appended at any time, by one thread at a
+ * time.
+ */
 struct muster_request *lane_first(struct lane *lane)
 {
     return atomic_load_explicit(&lane->first, memory_order_acquire);
@@ -32,24 +34,28 @@ static struct muster_request *request_of(struct task *task)
     return (struct muster_request *)(void *)((char *)task - offsetof(struct muster_request, task));
 }
 
-void lane_append(struct lane *lane, struct muster_request *request)
+/* By the lane's holder, or with its queue held: who takes out the last one has both. */
+static void append(struct lane *lane, struct muster_request *request)
 {
-    assert(!request->next && atomic_load(&request->refs) > 0);
-    assert(atomic_load(&request->state) == REQUEST_PENDING);
-    pthread_mutex_lock(&lane->queue);
+    assert(!request->next && request_is_pending(request));
     struct muster_request *last = atomic_load_explicit(&lane->last, memory_order_relaxed);
-    assert(!lane->first == !last);
     request->before = last;
     atomic_store_explicit(last ? &last->next : &lane->first, request, memory_order_release);
     atomic_store_explicit(&lane->last, request, memory_order_release);
-    atomic_fetch_add(&lane->in_flight, 1);
+    atomic_fetch_add(&lane->appended, 1); /* before a look whether the progress thread is active */
+}
+
+void lane_append(struct lane *lane, struct muster_request *request)
+{
+    pthread_mutex_lock(&lane->queue);
+    append(lane, request);
     pthread_mutex_unlock(&lane->queue);
 }
 
-static void take_out(struct lane *lane, struct muster_request *request)
+static void unlink_request(struct lane *lane, struct muster_request *request,
+                           struct muster_request *next)
 {
-    pthread_mutex_lock(&lane->queue);
-    struct muster_request *before = request->before, *next = after(request);
+    struct muster_request *before = request->before;
     assert((before ? after(before) : lane_first(lane)) == request && "it is in its lane");
     atomic_store_explicit(before ? &before->next : &lane->first, next, memory_order_release);
     if (next) {
@@ -57,9 +63,22 @@ static void take_out(struct lane *lane, struct muster_request *request)
     } else {
         atomic_store_explicit(&lane->last, before, memory_order_release);
     }
-    int in_flight = atomic_fetch_sub(&lane->in_flight, 1);
-    assert(in_flight > 0 && !lane->first == !lane->last);
-    pthread_mutex_unlock(&lane->queue);
+}
+
+/* Of a request that has one behind it nobody else changes anything. */
+static void take_out(struct lane *lane, struct muster_request *request)
+{
+    struct muster_request *next = after(request);
+    if (next) {
+        unlink_request(lane, request, next);
+    } else {
+        pthread_mutex_lock(&lane->queue);
+        unlink_request(lane, request, after(request));
+        pthread_mutex_unlock(&lane->queue);
+    }
+    unsigned ended = atomic_load_explicit(&lane->ended, memory_order_relaxed) + 1;
+    assert(lane_count(lane) > 0);
+    atomic_store_explicit(&lane->ended, ended, memory_order_release);
 }
 
 void lane_note_failure(struct muster_comm *comm, const struct task *task, int r)
@@ -77,19 +96,12 @@ void lane_note_failure(struct muster_comm *comm, const struct task *task, int r)
 /* By the holder of the lane. */
 void lane_finish(struct muster_comm *comm, struct lane *lane, struct muster_request *request, int r)
 {
-    assert(atomic_load(&request->state) == REQUEST_PENDING && "it ends once");
+    assert(request_is_pending(request) && "it ends once");
     assert(request->comm == comm && request->task.lane == lane->index);
     lane_note_end(comm, &request->task, r);
     take_out(lane, request);
-    pthread_mutex_lock(&request->mutex);
-    atomic_store_explicit(&request->state, r > 0 ? REQUEST_DONE : r, memory_order_release);
-    void (*notify)(void *, int) = request->notify;
-    pthread_mutex_unlock(&request->mutex);
-    if (notify) {
-        notify(request->notify_context, r > 0 ? 0 : r);
-    }
+    request_end(request, r > 0 ? REQUEST_DONE : r);
     bell_wake(comm->control);
-    request_unref(request);
 }
 
 /* The peer that the task waits for is gone, but what it had sent before counts: a step more. 0:
@@ -142,17 +154,21 @@ static bool step_requests(struct muster_comm *comm, struct lane *lane, bool chec
 
 /* Messages take their places in the order in which they were started: those that have are the first
  * of the lane. */
-static void begin_messages(struct muster_comm *comm, struct lane *lane)
+static void begin_from(struct muster_comm *comm, struct muster_request *r)
 {
-    struct muster_request *r = atomic_load_explicit(&lane->last, memory_order_acquire);
-    if (!r || r->task.begun) {
-        return;
-    }
     while (r->before && !r->before->task.begun) {
         r = r->before;
     }
     for (; r; r = after(r)) {
         message_begin(comm, &r->task);
+    }
+}
+
+static inline void begin_messages(struct muster_comm *comm, struct lane *lane)
+{
+    struct muster_request *last = atomic_load_explicit(&lane->last, memory_order_acquire);
+    if (last && !last->task.begun) {
+        begin_from(comm, last);
     }
 }
 
@@ -201,13 +217,12 @@ static bool step_messages(struct muster_comm *comm, struct lane *lane, bool chec
 
 bool lane_try(struct muster_comm *comm, struct lane *lane, bool check)
 {
-    if (atomic_load_explicit(&lane->in_flight, memory_order_acquire) == 0 ||
-        pthread_mutex_trylock(&lane->running) != 0) {
+    if (lane_is_empty(lane) || !lane_enter(lane)) {
         return false;
     }
     bool moved = lane->index == LANE_MESSAGES ? step_messages(comm, lane, check)
                                               : step_requests(comm, lane, check);
-    pthread_mutex_unlock(&lane->running);
+    lane_leave(lane);
     return moved;
 }
 
@@ -220,27 +235,38 @@ bool lane_try_all(struct muster_comm *comm, bool check)
     return moved;
 }
 
-void lane_begin(struct muster_comm *comm, struct muster_request *request)
+/* By the lane's holder. */
+static void start_message(struct muster_comm *comm, struct lane *lane,
+                          struct muster_request *request)
+{
+    append(lane, request);
+    if (phase_code(&comm->life) == 0) {
+        begin_messages(comm, lane);
+        if (request->task.call.kind == MUSTER_SEND) {
+            (void)message_push(comm, request->task.call.peer);
+        }
+        (void)finish_messages(comm, lane);
+    }
+}
+
+void lane_start(struct muster_comm *comm, struct muster_request *request, bool steps)
 {
     struct lane *lane = &comm->lanes[request->task.lane];
-    if (lane->index != LANE_MESSAGES) {
+    if (steps && lane->index == LANE_MESSAGES && lane_enter(lane)) {
+        start_message(comm, lane, request);
+        lane_leave(lane);
+        return;
+    }
+    lane_append(lane, request);
+    if (steps && lane->index != LANE_MESSAGES) {
         (void)lane_try(comm, lane, false);
-    } else if (pthread_mutex_trylock(&lane->running) == 0) {
-        if (phase_code(&comm->life) == 0) {
-            bool sends = request->task.call.kind == MUSTER_SEND;
-            int peer = request->task.call.peer;
-            begin_messages(comm, lane);
-            (void)(sends && message_push(comm, peer));
-            (void)finish_messages(comm, lane);
-        }
-        pthread_mutex_unlock(&lane->running);
     }
 }
 
 bool lane_send_now(struct muster_comm *comm, const struct prepared *call)
 {
     struct lane *lane = &comm->lanes[LANE_MESSAGES];
-    if (call->bytes > MESSAGE_EAGER_BYTES || pthread_mutex_trylock(&lane->running) != 0) {
+    if (call->bytes > MESSAGE_EAGER_BYTES || !lane_enter(lane)) {
         return false;
     }
     bool sent = false;
@@ -251,7 +277,7 @@ bool lane_send_now(struct muster_comm *comm, const struct prepared *call)
             message_send_ahead(comm, call);
         }
     }
-    pthread_mutex_unlock(&lane->running);
+    lane_leave(lane);
     return sent;
 }
 
@@ -259,7 +285,7 @@ int lane_in_flight(struct muster_comm *comm)
 {
     int sum = 0;
     for (int l = 0; l < LANES; l++) {
-        sum += atomic_load_explicit(&comm->lanes[l].in_flight, memory_order_acquire);
+        sum += lane_count(&comm->lanes[l]);
     }
     return sum;
 }

@@ -7,6 +7,18 @@
 #include "comm/state/state.h"
 
 struct muster_request *lane_first(struct lane *lane);
+/* Becomes the lane's holder, who steps its requests and takes them out. False: another is. */
+static inline bool lane_enter(struct lane *lane)
+{
+    return !atomic_load_explicit(&lane->running, memory_order_relaxed) &&
+           !atomic_exchange_explicit(&lane->running, true, memory_order_acquire);
+}
+static inline void lane_leave(struct lane *lane)
+{
+    assert(atomic_load_explicit(&lane->running, memory_order_relaxed));
+    atomic_store_explicit(&lane->running, false, memory_order_release);
+}
+/* By the thread that starts calls. */
 void lane_append(struct lane *lane, struct muster_request *request);
 /* Steps a lane, if nobody else does; with the slow checks of a wait if asked. True: something moved
  * or ended, so that more may soon. */
@@ -32,9 +44,9 @@ static inline void lane_note_end(struct muster_comm *comm, const struct task *ta
 int lane_last_step(struct muster_comm *comm, struct task *task, int failure);
 /* All lanes, as lane_try. */
 bool lane_try_all(struct muster_comm *comm, bool check);
-/* The first step of a request that was just appended, if nobody else steps its lane. A message
+/* Appends a request, and, if `steps` and nobody else steps its lane, does its first step. A message
  * takes its place, after those that were started before; nothing is read. */
-void lane_begin(struct muster_comm *comm, struct muster_request *request);
+void lane_start(struct muster_comm *comm, struct muster_request *request, bool steps);
 /* Sends at once what needs no task (message_send_now), behind what was started before. */
 bool lane_send_now(struct muster_comm *comm, const struct prepared *call);
 int lane_in_flight(struct muster_comm *comm);

@@ -44,11 +44,11 @@ static struct muster_request *request(int n, int lane)
     assert_non_null(r);
     numbers[n] = n;
     r->comm = comm;
-    r->refs = 2; /* ours and the lane's */
     r->task = (struct task){.call = {.kind = MUSTER_BARRIER, .tag = n},
                             .lane = lane,
                             .number = (uint64_t)n + 1,
                             .step = step};
+    r->state = REQUEST_TELLS;
     r->notify = tell;
     r->notify_context = &numbers[n];
     pthread_mutex_init(&r->mutex, NULL);
@@ -68,7 +68,7 @@ static int stop(void **state)
 {
     (void)state;
     for (int n = 0; n < MOST; n++) {
-        request_unref(all[n].request);
+        muster_request_free(all[n].request);
     }
     muster_comm_free(comm);
     return 0;
@@ -99,7 +99,8 @@ static void expect_queue(struct lane *lane, const int *numbers, int num)
     }
     assert_null(at);
     assert_true(num == 0 || lane->last == last);
-    assert_int_equal(lane->in_flight, num);
+    assert_int_equal(lane_count(lane), num);
+    assert_int_equal(lane_is_empty(lane), num == 0);
 }
 
 static void collectives_go_one_after_the_other(void **state)
@@ -140,9 +141,9 @@ static void a_lane_that_somebody_holds_is_left_alone(void **state)
     (void)state;
     struct lane *lane = fill(LANE_MAIN, 1);
     all[0].result = 1;
-    pthread_mutex_lock(&lane->running);
+    assert_true(lane_enter(lane));
     assert_int_equal(lane_try(comm, lane, false), 0);
-    pthread_mutex_unlock(&lane->running);
+    lane_leave(lane);
     expect_steps((int[]){0}, 1);
     assert_int_not_equal(lane_try(comm, lane, false), 0);
 }

@@ -9,10 +9,10 @@
 
 #include <stdlib.h>
 
-enum { RECEIVES = 50 };
+enum { RECEIVES = 50, ROUNDS = 3000, EACH = 8 };
 
 static struct muster_comm *comm;
-static int looks; /* at a stream */
+static _Atomic int looks; /* at a stream */
 
 bool __real_line_ring_take_header(struct stream_ring *ring, struct line_ring_end *end, void *ret);
 bool __wrap_line_ring_take_header(struct stream_ring *ring, struct line_ring_end *end, void *ret);
@@ -42,8 +42,8 @@ static struct lane *messages(void)
     return &comm->lanes[LANE_MESSAGES];
 }
 
-/* As muster_start, but for the progress thread, which would step it, too. */
-static struct muster_request *append(enum muster_collective kind, int tag, int32_t *value)
+/* As muster_start before the request is in its lane. */
+static struct muster_request *make(enum muster_collective kind, int tag, int32_t *value)
 {
     struct muster_call call = {.struct_size = sizeof(struct muster_call),
                                .kind = kind,
@@ -54,11 +54,17 @@ static struct muster_request *append(enum muster_collective kind, int tag, int32
                                .count = 1};
     struct muster_request *request = calloc(1, sizeof *request);
     request->comm = comm;
-    atomic_init(&request->refs, 2);
     pthread_mutex_init(&request->mutex, NULL);
     assert_int_equal(prepare_call(comm, &call, &request->task.call, NULL), 0);
     call_begin(comm, &request->task);
     request->task.queued = true;
+    return request;
+}
+
+/* As muster_start, but for the progress thread, which would step it, too. */
+static struct muster_request *append(enum muster_collective kind, int tag, int32_t *value)
+{
+    struct muster_request *request = make(kind, tag, value);
     lane_append(messages(), request);
     return request;
 }
@@ -117,10 +123,10 @@ static void a_lane_has_one_holder(void **state)
     (void)state;
     int32_t value = 7;
     struct muster_request *send = append(MUSTER_SEND, 0, &value);
-    pthread_mutex_lock(&messages()->running);
+    assert_true(lane_enter(messages()));
     assert_false(lane_try(comm, messages(), false));
     assert_int_equal(muster_request_test(send, NULL), 0);
-    pthread_mutex_unlock(&messages()->running);
+    lane_leave(messages());
     assert_true(lane_try(comm, messages(), false));
     assert_int_equal(muster_request_test(send, NULL), 1);
     muster_request_free(send);
@@ -182,6 +188,56 @@ static void a_send_at_once_goes_behind_those_before(void **state)
     muster_request_free(request);
 }
 
+/* ---- by two threads ---- */
+
+static _Atomic bool stopped;
+
+static void *hold_and_step(void *unused)
+{
+    (void)unused;
+    while (!atomic_load(&stopped)) {
+        (void)lane_try(comm, messages(), false);
+    }
+    return NULL;
+}
+
+/* Starts some receives and the sends for them, as the holder where it can be, and waits for all. */
+static void exchange_with_self(int round)
+{
+    struct muster_request *requests[2 * EACH];
+    int32_t sent[EACH], got[EACH];
+    for (int i = 0; i < 2 * EACH; i++) {
+        int n = i % EACH;
+        sent[n] = round + n;
+        requests[i] = make(i < EACH ? MUSTER_RECV : MUSTER_SEND, 0, i < EACH ? &got[n] : &sent[n]);
+        lane_start(comm, requests[i], (round + i) % 3 != 0);
+    }
+    for (int i = 0; i < 2 * EACH; i++) {
+        while (muster_request_test(requests[i], NULL) == 0) {
+            (void)lane_try(comm, messages(), false);
+        }
+        muster_request_free(requests[i]);
+    }
+    for (int i = 0; i < EACH; i++) {
+        assert_int_equal(got[i], sent[i]);
+    }
+    assert_true(lane_is_empty(messages()) && lane_count(messages()) == 0);
+}
+
+static void one_starts_requests_while_another_ends_them(void **state)
+{
+    (void)state;
+    pthread_t holder;
+    atomic_store(&stopped, false);
+    assert_int_equal(pthread_create(&holder, NULL, hold_and_step, NULL), 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        exchange_with_self(round);
+    }
+    atomic_store(&stopped, true);
+    assert_int_equal(pthread_join(holder, NULL), 0);
+    assert_null(lane_first(messages()));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +246,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_lane_has_one_holder, make_comm, free_comm),
         cmocka_unit_test_setup_teardown(a_small_send_ends_with_its_start, make_comm, free_comm),
         cmocka_unit_test_setup_teardown(a_send_at_once_goes_behind_those_before, make_comm,
+                                        free_comm),
+        cmocka_unit_test_setup_teardown(one_starts_requests_while_another_ends_them, make_comm,
                                         free_comm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,10 @@
 #include <linux/membarrier.h>
 #include <sched.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { DRAIN_LOOK_NS = 20 * 1000 }; /* whether another thread still steps a lane */
 
 static int run_here(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
@@ -78,11 +81,13 @@ void progress_drain(struct muster_comm *comm)
     }
     for (int l = 0; l < LANES; l++) {
         struct lane *lane = &comm->lanes[l];
-        pthread_mutex_lock(&lane->running);
+        while (!lane_enter(lane)) {
+            (void)nanosleep(&(struct timespec){0, DRAIN_LOOK_NS}, NULL);
+        }
         struct muster_request *request;
         while ((request = lane_first(lane))) {
             lane_finish(comm, lane, request, failure_check(comm, &request->task, &request->err));
         }
-        pthread_mutex_unlock(&lane->running);
+        lane_leave(lane);
     }
 }

@@ -8,6 +8,7 @@
 #include "comm/system/sized.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stdlib.h>
 
 enum { MAX_SPARE = 64 };
@@ -73,6 +74,8 @@ struct muster_request *request_alloc(void)
     request = malloc(sizeof *request);
     if (request) {
         pthread_mutex_init(&request->mutex, NULL);
+        atomic_init(&request->notify, NULL);
+        atomic_init(&request->notify_context, NULL);
     }
     return request;
 }
@@ -91,16 +94,40 @@ struct muster_request *request_sent(void)
     return &sent;
 }
 
-void request_unref(struct muster_request *request)
+/* Who is notified is read before the call ends, as the request may be gone after that. If it was
+ * changed meanwhile, so was the state. */
+void request_end(struct muster_request *request, int end)
 {
-    if (!request || request == request_sent()) {
-        return;
+    int state = atomic_load_explicit(&request->state, memory_order_acquire);
+    void (*notify)(void *, int) = NULL;
+    void *context = NULL;
+    assert(!request_state_is_pending(end));
+    do {
+        assert(request_state_is_pending(state) && "it ends once");
+        if (state & REQUEST_TELLS) {
+            notify = atomic_load_explicit(&request->notify, memory_order_acquire);
+            context = atomic_load_explicit(&request->notify_context, memory_order_acquire);
+        }
+    } while (!atomic_compare_exchange_weak_explicit(&request->state, &state, end,
+                                                    memory_order_acq_rel, memory_order_acquire));
+    if (state & REQUEST_TELLS) {
+        notify(context, end > 0 ? 0 : end);
     }
-    int refs = atomic_fetch_sub(&request->refs, 1);
-    assert(refs > 0);
-    if (refs == 1 && !keep(request)) {
-        request_free(request);
+    if (state & REQUEST_LEFT) {
+        request_drop(request);
     }
+}
+
+/* Of a pending request; the state before, or that with which it has ended. */
+static int change(struct muster_request *request, int off, int on)
+{
+    int state = atomic_load_explicit(&request->state, memory_order_acquire), next;
+    do {
+        next = (int)(((unsigned)((state & ~off) | on) + REQUEST_TURN) & INT_MAX);
+    } while (request_state_is_pending(state) &&
+             !atomic_compare_exchange_weak_explicit(&request->state, &state, next,
+                                                    memory_order_acq_rel, memory_order_acquire));
+    return state;
 }
 
 int muster_request_test(struct muster_request *request, struct muster_err *err)
@@ -110,7 +137,7 @@ int muster_request_test(struct muster_request *request, struct muster_err *err)
         return r;
     }
     int state = atomic_load_explicit(&request->state, memory_order_acquire);
-    if (state == REQUEST_PENDING) {
+    if (request_state_is_pending(state)) {
         return comm_check_own(request->comm, err);
     }
     if (state < 0) {
@@ -133,18 +160,29 @@ int muster_request_message(const struct muster_request *request, struct muster_m
 void muster_request_notify(struct muster_request *request, void (*done)(void *, int), void *context)
 {
     pthread_mutex_lock(&request->mutex);
-    int state = atomic_load(&request->state);
-    if (state == REQUEST_PENDING) {
-        request->notify = done;
-        request->notify_context = context;
+    int state = change(request, REQUEST_TELLS, 0);
+    if (request_state_is_pending(state)) {
+        atomic_store_explicit(&request->notify, done, memory_order_relaxed);
+        atomic_store_explicit(&request->notify_context, context, memory_order_relaxed);
+        state = change(request, 0, REQUEST_TELLS);
     }
     pthread_mutex_unlock(&request->mutex);
-    if (state != REQUEST_PENDING) {
+    if (!request_state_is_pending(state)) {
         done(context, state < 0 ? state : 0);
     }
 }
 
 void muster_request_free(struct muster_request *request)
 {
-    request_unref(request);
+    if (!request || request == request_sent()) {
+        return;
+    }
+    int state = atomic_load_explicit(&request->state, memory_order_acquire);
+    if (request_state_is_pending(state)) {
+        state = change(request, 0, REQUEST_LEFT);
+        assert(!(request_state_is_pending(state) && state & REQUEST_LEFT) && "it is freed once");
+    }
+    if (!request_state_is_pending(state)) {
+        request_drop(request);
+    }
 }

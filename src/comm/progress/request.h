@@ -1,12 +1,21 @@
 /* A call that was started. Layer: comm.
  *
- * Memory: two owners, the user and its lane; the last to let go frees it.
+ * Memory: until it ends its lane's, then the user's, who may have left it before. One word says all
+ * of that, for it is changed once for each message.
  */
 #pragma once
 
 #include "comm/progress/wait.h"
 
-enum { REQUEST_PENDING = 0, REQUEST_DONE = 1 }; /* else the error's code */
+/* Its state: one of these, or an error's code. While it is pending any of the flags below are set
+ * in it, and counts above them how often its notify was changed. */
+enum {
+    REQUEST_PENDING = 0,
+    REQUEST_DONE = 1,
+    REQUEST_TELLS = 2, /* there is somebody to notify */
+    REQUEST_LEFT = 4,  /* the user has freed it */
+    REQUEST_TURN = 8,
+};
 
 struct muster_request {
     struct task task;
@@ -14,18 +23,28 @@ struct muster_request {
     struct muster_request *_Atomic next;
     struct muster_request *before; /* in the lane; the lane's holder's */
     struct waiter waiter;          /* of the progress thread: how long it has waited */
-    _Atomic int refs;
     _Atomic int state;
     struct muster_err err;
-    pthread_mutex_t mutex; /* guards what follows, and the change of state */
-    void (*notify)(void *context, int code);
-    void *notify_context;
+    pthread_mutex_t mutex; /* held to change what follows */
+    void (*_Atomic notify)(void *context, int code);
+    void *_Atomic notify_context;
 };
+
+static inline bool request_state_is_pending(int state)
+{
+    return state >= 0 && state != REQUEST_DONE;
+}
+
+static inline bool request_is_pending(const struct muster_request *request)
+{
+    return request_state_is_pending(atomic_load_explicit(&request->state, memory_order_acquire));
+}
 
 /* Room for a request, with its mutex; all else is the caller's to set. NULL: no memory. */
 struct muster_request *request_alloc(void);
 /* Of one that nobody else has seen. */
 void request_drop(struct muster_request *request);
-void request_unref(struct muster_request *request);
+/* It ends, with REQUEST_DONE or its error's code, and is not the lane's any more. */
+void request_end(struct muster_request *request, int state);
 /* One for all sends that ended before their start returned. */
 struct muster_request *request_sent(void);
