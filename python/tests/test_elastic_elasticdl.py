@@ -154,6 +154,16 @@ def test_shards_are_passes(result):
     assert sorted(sum(result('shards')['seen'], [])) == sorted(2 * list(range(101)))
 
 
+def test_an_image_folder_and_the_optimizers_methods(result):
+    end = result('folder')
+    assert end['lengths'] == [101, sys.maxsize]
+    assert sorted(end['seen']) == [[record, record % 3] for record in range(101)]
+
+
+def test_processes_of_the_loader_may_be_spawned(result):
+    assert sorted(result('spawned')['seen']) == list(range(101))
+
+
 def test_mistakes_are_said_where_they_are_made(result):
     told = result('mistakes')['told']
     assert [line.split(':')[0] for line in told] == ['RuntimeError', 'TypeError', 'ValueError', 'ValueError', 'RuntimeError']

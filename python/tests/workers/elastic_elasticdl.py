@@ -2,6 +2,7 @@
 import json
 import sys
 import time
+import types
 
 import torch
 from elasticai_api.common.data_shard_service import RecordIndexService, build_data_shard_service
@@ -129,6 +130,56 @@ def shards():
     return {'seen': seen}
 
 
+class ImageFolder:
+    """What ElasticImageFolder uses of torchvision's, where that is not installed."""
+
+    def __init__(self, root, transform=None):
+        self.imgs = [(f'{root}/{i}.png', i % 3) for i in range(RECORDS)]
+        self.transform = transform
+
+    def __getitem__(self, index):
+        return self.transform(index), self.imgs[index][1]
+
+
+def folder():
+    """ElasticImageFolder, which gets the service later, and DistributedOptimizer with its methods."""
+    global optimizer
+    torchvision = types.ModuleType('torchvision')
+    torchvision.datasets = types.ModuleType('torchvision.datasets')
+    torchvision.datasets.ImageFolder = ImageFolder
+    sys.modules.update({'torchvision': torchvision, 'torchvision.datasets': torchvision.datasets})
+    from elasticai_api.pytorch.dataset import ElasticImageFolder
+    from elasticai_api.pytorch.optimizer import DistributedOptimizer
+    images = ElasticImageFolder('folder', transform=float)
+    lengths = [len(images)]
+    service = RecordIndexService(batch_size=BATCH, dataset_size=RECORDS, num_epochs=1, dataset_name='x')
+    images.set_data_shard_service(service)
+    lengths.append(len(images))
+    optimizer = DistributedOptimizer(optimizer, named_parameters=model.named_parameters(), fixed_global_batch_size=True)
+    optimizer.set_backward_passes_per_step(1)
+    controller, seen = controller_of(service), []
+    elastic = controller.elastic_run(train_one_batch)
+    with controller.scope():
+        for records, labels in DataLoader(images, batch_size=BATCH):
+            optimizer.synchronize()
+            with optimizer.skip_synchronize():
+                elastic(records)
+            seen += [[int(record), label] for record, label in zip(records.tolist(), labels.tolist())]
+    return {'lengths': lengths, 'seen': seen}
+
+
+def spawned():
+    """The loader's processes do not have what this one has: a service is sent to them."""
+    service = RecordIndexService(batch_size=BATCH, dataset_size=RECORDS, num_epochs=1, dataset_name='x')
+    controller, seen = controller_of(service), []
+    elastic = controller.elastic_run(train_one_batch)
+    with controller.scope():
+        for records in DataLoader(Numbers(service), batch_size=BATCH, num_workers=2, multiprocessing_context='spawn'):
+            elastic(records)
+            seen += records.tolist()
+    return {'seen': seen}
+
+
 def rate():
     """fetch_record_index() in a loop of one's own."""
     controller = create_elastic_controller(1000, num_epochs=1, dataset_size=200_000)
@@ -150,4 +201,5 @@ def rate():
     return {'count': count, 'per_second': count / (time.perf_counter() - began - spent)}
 
 
-print('end', json.dumps(globals()[sys.argv[1]]()), flush=True)
+if __name__ == '__main__':
+    print('end', json.dumps(globals()[sys.argv[1]]()), flush=True)
