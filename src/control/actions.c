@@ -262,12 +262,13 @@ static void create_missing(struct actor *a, enum job_role role)
 {
     int replicas = a->o->job->replica[role].replicas;
     for (int index = 0; index < replicas && !a->fx->full && !a->fx->failed; index++) {
-        int64_t not_before = control_not_before(a->step->counters, role, index);
+        int64_t now = a->step->now_unix_ms;
+        int64_t not_before = control_not_before(a->step->counters, role, index, now);
         if (control_find_pod(a->o, role, index) ||
             (role == JOB_WORKER && control_is_trained(a->o))) {
             continue;
         }
-        if (not_before > a->step->now_unix_ms) {
+        if (not_before > now) {
             wake(a, not_before);
         } else {
             create_pod(a, role, index);

@@ -29,14 +29,15 @@ static int64_t sane(const json_t *entry, const char *field)
     return 0 <= value && value < INT64_MAX / 4 ? value : 0;
 }
 
-int64_t control_not_before(const struct control_counters *counters, enum job_role role, int index)
+int64_t control_not_before(const struct control_counters *counters, enum job_role role, int index,
+                           int64_t now_unix_ms)
 {
     assert(role < JOB_ROLE_COUNT && index >= 0);
     char slot[SLOT_BYTES];
     const json_t *replicas = json_object_get(counters->doc, "replicas");
     const json_t *entry = json_object_get(replicas, slot_name(role, index, slot));
     int64_t at = sane(entry, "at");
-    return at ? at + backoff_ms(sane(entry, "remakes")) : 0;
+    return 0 < at && at <= now_unix_ms ? at + backoff_ms(sane(entry, "remakes")) : 0;
 }
 
 /* ---- one pod ---- */

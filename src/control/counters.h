@@ -37,5 +37,7 @@ void control_counters_done(struct control_counters *counters);
 /* Takes `value`. MUSTER_ENOMEM. */
 int control_counters_set(struct control_counters *counters, const char *field, json_t *value);
 
-/* When the replica may be made again: 0 for at once. */
-int64_t control_not_before(const struct control_counters *counters, enum job_role role, int index);
+/* When the replica may be made again: 0 for at once. A failure that is yet to come was written by
+ * a clock that was ahead: nobody waits for that time. */
+int64_t control_not_before(const struct control_counters *counters, enum job_role role, int index,
+                           int64_t now_unix_ms);

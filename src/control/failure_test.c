@@ -176,6 +176,32 @@ static void failures_in_words(void **state)
     }
 }
 
+/* The next operator's clock may be an hour behind that of the one before. */
+static void a_clock_that_goes_back_holds_up_nobody(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, make_job(true, -1, "ExitCode", "{}"));
+    for (int i = 0; i < 2; i++) {
+        char uid[32];
+        char at[TIMESTAMP_BYTES];
+        s.now_s = 7200 + i;
+        json_t *pod = add_pod(&s, "Master", 0, "Failed");
+        snprintf(uid, sizeof uid, "made-%d", i);
+        doc_set_text(pod, "metadata.uid", uid);
+        set_ended(pod, 137, "Error", timestamp_seconds(EPOCH + s.now_s * 1000, at));
+        step(&s);
+        json_array_clear(s.pods);
+    }
+    step(&s);
+    step(&s);
+    assert_int_equal(count(&s, "create pod"), 0); /* it waits for 10 s */
+    s.now_s = 3600;
+    step(&s);
+    assert_int_equal(count(&s, "create pod"), 1);
+    close_scene(&s);
+}
+
 /* As after kubectl get -o yaml, delete, create. */
 static void counts_of_an_exported_job_are_forgotten(void **state)
 {
@@ -229,6 +255,7 @@ int main(void)
         cmocka_unit_test(pods_made_anew_wait_longer_each_time),
         cmocka_unit_test(the_first_failure_is_named),
         cmocka_unit_test(failures_in_words),
+        cmocka_unit_test(a_clock_that_goes_back_holds_up_nobody),
         cmocka_unit_test(counts_of_an_exported_job_are_forgotten),
         cmocka_unit_test(failures_past_the_limit_end_the_job),
     };
