@@ -1,4 +1,5 @@
-"""`muster operator` where a cluster is at its limits: etcd is full, names are as long as they may be, all pods go at once."""
+"""`muster operator` where a cluster is at its limits: etcd is full, names are as long as they may be, all pods go at once, those
+that are over are collected."""
 import concurrent.futures
 import json
 import os
@@ -81,3 +82,32 @@ def test_all_pods_are_deleted_at_once(jobs, operator):
     wait_for(lambda: operator.metrics()['created_pods_total'] >= 2 * count, 'the last answer is counted')
     assert operator.metrics()['created_pods_total'] == 2 * count
     assert not [name for name in names if 'Failed' in jobs.conditions(name)]
+
+
+def test_finished_pods_that_are_collected(jobs, operator):
+    """By force and without a word to their owner, as Kubernetes' pod garbage collection does it. A job that is over keeps its end and its counts, also
+    for an operator that comes later; one that runs goes on, with the rank made again.
+    """
+    operator.start().wait_ready()
+    jobs.create('over', workers=2)
+    jobs.wait_pods('over', 3)
+    jobs.set_phases('over', 'Succeeded', 0)
+    jobs.wait_condition('over', 'Succeeded')
+    wait_for(lambda: jobs.get('over')['status']['replicaStatuses']['Worker'].get('succeeded') == 2, 'both workers are counted')
+    end = jobs.get('over')['status']
+    for name in jobs.list('pods', 'over'):
+        jobs.delete(name, 'pods')
+    jobs.create('runs', workers=2)
+    jobs.wait_pods('runs', 3)
+    jobs.set_phases('runs', 'Running')
+    jobs.set_phase('runs-worker-1', 'Succeeded', 0)
+    wait_for(lambda: jobs.get('runs')['status']['replicaStatuses']['Worker'].get('succeeded') == 1, 'the worker is counted')
+    uid = jobs.get('runs-worker-1', 'pods')['metadata']['uid']
+    jobs.delete('runs-worker-1', 'pods')
+    wait_for(lambda: (jobs.get('runs-worker-1', 'pods') or {'metadata': {'uid': uid}})['metadata']['uid'] != uid, 'it is made again')
+    assert operator.end() == 0
+    operator.start().wait_ready()
+    jobs.set_phases('runs', 'Succeeded', 0)
+    jobs.wait_condition('runs', 'Succeeded')
+    assert jobs.get('runs')['status'].get('counters', {}).get('failures', 0) == 0
+    assert jobs.get('over')['status'] == end and not jobs.list('pods', 'over')
