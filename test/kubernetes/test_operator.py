@@ -13,6 +13,8 @@ from jobs import LABEL, Jobs, deployed, install, job
 from program import BUILD, SOURCE, turns, wait_for
 from proxy import Hold, Proxy, Refuse
 
+GONE_S = 60
+
 
 def env_of(pod):
     return {e['name']: e['value'] for e in pod['spec']['containers'][0]['env']}
@@ -241,6 +243,35 @@ def test_the_server_is_gone_for_a_while(cluster, jobs, operator):
     jobs.create('b')
     jobs.wait_pods('b', 2)
     assert operator.health('/healthz') == 200
+
+
+@pytest.mark.heavy
+def test_the_server_is_gone_for_a_minute(cluster, jobs, operator):
+    """What was due meanwhile is done when it is back: a deadline (of a job that was tried meanwhile, which may wait for its next try), a failure, a new job."""
+    for name, run in (('late', {'activeDeadlineSeconds': 20}), ('fails', {}), ('lives', {})):
+        jobs.create(name, policy='ExitCode', run=run)
+        jobs.wait_pods(name, 2)
+        jobs.set_phases(name, 'Running')
+        jobs.wait_condition(name, 'Running')
+    before = {name: pod['metadata']['uid'] for name, pod in jobs.list('pods').items()}
+    cluster.stop('kube-apiserver')
+    gone = time.monotonic()
+    for _ in turns():
+        if time.monotonic() > gone + GONE_S:
+            break
+    assert operator.health('/healthz') == 200
+    cluster.start_server()
+    back = time.monotonic()
+    jobs.set_phase('fails-worker-0', 'Failed', 137)
+    jobs.create('new')
+    jobs.wait_pods('new', 2)
+    assert 'deadline' in jobs.wait_condition('late', 'Failed')['message']
+    print(f'{time.monotonic() - back:.1f} s after its return')
+    wait_for(lambda: 'Failed' not in [pod['status']['phase'] for pod in jobs.list('pods').values()], 'the worker is made again')
+    jobs.set_phase('lives-master-0', 'Succeeded', 0)
+    jobs.wait_condition('lives', 'Succeeded')
+    made = [name for name, pod in jobs.list('pods').items() if before.get(name) != pod['metadata']['uid']]
+    assert sorted(made) == ['fails-worker-0', 'new-master-0', 'new-worker-0'] and operator.metrics()['created_pods_total'] == 9
 
 
 def test_killed_at_random_it_converges(cluster, jobs, operators, tmp_path):
