@@ -104,3 +104,19 @@ def test_the_body_of_a_stranger_is_not_kept(muster):
     for stranger in strangers:
         stranger.close()
     assert grown < 60, f'{grown} MiB for 100 strangers'
+
+
+def test_a_home_that_others_may_enter_shows_them_nothing(muster):
+    """It was there, and stays as it is; what muster puts into it is its own: the volume of a claim is behind a door that is shut."""
+    muster.home.mkdir(parents=True, exist_ok=True)
+    muster.home.chmod(0o755)
+    claim = {'apiVersion': 'v1', 'kind': 'PersistentVolumeClaim', 'metadata': {'name': 'c'},
+             'spec': {'accessModes': ['ReadWriteOnce'], 'resources': {'requests': {'storage': '1Gi'}}}}
+    muster.run('create', '-f', muster.write('claim.yaml', claim))
+    mounted = {'volumes': [{'name': 'v', 'persistentVolumeClaim': {'claimName': 'c'}}]}
+    container = {'name': 'pytorch', 'image': 'none', 'command': ['touch', '/v/written'], 'volumeMounts': [{'name': 'v', 'mountPath': '/v'}]}
+    made = {'apiVersion': 'kubeflow.org/v1', 'kind': 'PyTorchJob', 'metadata': {'name': 'a'},
+            'spec': {'pytorchReplicaSpecs': {'Master': {'replicas': 1, 'restartPolicy': 'Never', 'template': {'spec': {'containers': [container], **mounted}}}}}}
+    muster.run('run', '-f', muster.write('job.yaml', made))
+    assert (muster.home / 'volumes/default/c/written').exists() and muster.home.stat().st_mode & 0o777 == 0o755
+    assert [path.name for path in muster.home.iterdir() if path.stat().st_mode & 0o077] == []
