@@ -97,6 +97,22 @@ def test_a_controller_that_is_stopped_is_said_while_a_command_waits(muster):
     assert (process.returncode, err) == (0, 'No resources found in default namespace.\n')
 
 
+def test_a_controller_that_is_stopped_is_said_while_changes_are_waited_for(muster):
+    """No request is late: the watch began when it still ran."""
+    muster.run('up')
+    controller = muster.status()
+    process = muster.start('get', 'namespaces', '-w')
+    assert process.stdout.readline().startswith('NAME') and process.stdout.readline().startswith('default')
+    os.kill(controller, signal.SIGSTOP)
+    try:
+        said = process.stderr.readline()
+    finally:
+        os.kill(controller, signal.SIGCONT)
+    assert f'the controller (process {controller}) is stopped and does not answer' in said and f'kill -CONT {controller}' in said
+    process.terminate()
+    assert process.stderr.read() == ''
+
+
 def test_a_controller_that_is_slow_is_said_while_a_command_waits(muster, deaf):
     between = deaf(b'/pytorchjobs', 7)
     done = muster.run('get', 'jobs')

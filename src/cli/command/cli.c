@@ -12,17 +12,40 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool is_stopped(pid_t pid)
+{
+    struct process_stat controller;
+    return pid > 0 && process_stat_read(pid, &controller) && controller.state == 'T';
+}
+
+static void say_stopped(pid_t pid)
+{
+    cli_say("the controller (process %d) is stopped and does not answer; still waiting: kill -CONT "
+            "%d continues it",
+            (int)pid, (int)pid);
+}
+
+bool cli_say_stopped(const struct cli *cli, pid_t *controller, bool said)
+{
+    struct process_stat stat;
+    if (*controller <= 0 || !process_stat_read(*controller, &stat)) {
+        *controller = kube_controller_pid(cli->kube);
+    }
+    bool stopped = is_stopped(*controller);
+    if (stopped && !said) {
+        say_stopped(*controller);
+    }
+    return stopped;
+}
+
 /* Whoever typed the command would else see nothing for a minute. */
 static void say_slow(const struct kube *kube, int waited_s)
 {
-    struct process_stat controller;
     pid_t pid = kube_controller_pid(kube);
     if (pid <= 0) { /* it runs in another container, say */
         cli_say("the controller has not answered for %d s; still waiting", waited_s);
-    } else if (process_stat_read(pid, &controller) && controller.state == 'T') {
-        cli_say("the controller (process %d) is stopped and does not answer; still waiting: kill "
-                "-CONT %d continues it",
-                (int)pid, (int)pid);
+    } else if (is_stopped(pid)) {
+        say_stopped(pid);
     } else {
         cli_say("the controller (process %d) has not answered for %d s; still waiting (if it "
                 "hangs: muster down --force)",

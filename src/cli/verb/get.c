@@ -9,14 +9,17 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TEXT_BYTES_MAX = 256 << 20 };
+enum { TEXT_BYTES_MAX = 256 << 20, LOOK_MS = 5000 };
 
 struct getter {
     struct cli *cli;
     struct output output; /* none and "wide": a table */
     struct kube_query query;
     struct table table;
-    int failed; /* of --watch: what could not be printed */
+    int failed;      /* of --watch: what could not be printed */
+    uv_timer_t look; /* of --watch: at the controller, which is silent when nothing changes */
+    pid_t controller;
+    bool said_stopped;
 };
 
 static struct kube_ref ref_of(const struct getter *g, const struct target *target)
@@ -148,6 +151,31 @@ static void changed(void *context, enum kube_change change, const json_t *object
     }
 }
 
+static void look(uv_timer_t *timer)
+{
+    struct getter *g = timer->data;
+    g->said_stopped = cli_say_stopped(g->cli, &g->controller, g->said_stopped);
+}
+
+static void closed(uv_handle_t *handle)
+{
+    handle->data = NULL;
+}
+
+static void run_watch(struct getter *g)
+{
+    uv_timer_init(&g->cli->loop, &g->look);
+    g->look.data = g;
+    if (!cli_on_cluster(g->cli)) {
+        uv_timer_start(&g->look, look, LOOK_MS, LOOK_MS);
+    }
+    uv_run(&g->cli->loop, UV_RUN_DEFAULT);
+    uv_close((uv_handle_t *)&g->look, closed);
+    while (g->look.data) {
+        uv_run(&g->cli->loop, UV_RUN_NOWAIT);
+    }
+}
+
 static int watch(struct getter *g, const struct targets *targets)
 {
     if (targets->count != 1) {
@@ -163,7 +191,7 @@ static int watch(struct getter *g, const struct targets *targets)
     int r = ref.name ? kube_get(g->cli->kube, &ref, &object, &g->cli->err) : 0;
     r = r < 0 ? r : kube_watch_start(g->cli->kube, &ref, &g->query, &events, &w, &g->cli->err);
     if (r == 0) {
-        uv_run(&g->cli->loop, UV_RUN_DEFAULT);
+        run_watch(g);
         kube_watch_stop(w);
         r = g->failed;
     }
