@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "cli/command/elasticdl.h"
 #include "cli/command/torchrun.h"
+#include "job/text.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -282,6 +283,22 @@ static int check_ranks(const struct reader *r)
     return 0;
 }
 
+/* In the path of a request another word would mean other things: ".." all namespaces. */
+static int check_label(const struct reader *r)
+{
+    for (size_t i = 0; i < r->args.given_count; i++) {
+        const struct args_given *given = &r->args.given[i];
+        const char *fault = strcmp(given->option->name, "namespace") == 0
+                                ? job_text_fault(SCHEMA_LABEL, given->value)
+                                : NULL;
+        if (fault) {
+            return muster_fail(r->err, MUSTER_EINVAL, "%s: --namespace %s, not '%.80s'",
+                               r->args.command->name, fault, given->value);
+        }
+    }
+    return 0;
+}
+
 int args_parse(const struct cli_command *command, int argc, char **argv, struct args *ret,
                struct muster_err *err)
 {
@@ -306,6 +323,7 @@ int args_parse(const struct cli_command *command, int argc, char **argv, struct 
         }
     }
     int failed = check_ranks(&r);
+    failed = failed < 0 ? failed : check_label(&r);
     if (failed < 0) {
         args_done(&r.args);
         return failed;

@@ -112,6 +112,9 @@ static void mistakes_are_named(void **state)
          {"-n", "4"},
          "get: -n is the namespace here (the number of ranks in run and perf); if a namespace is "
          "called 4: --namespace 4"},
+        {"get",
+         {"--namespace=Team"},
+         "get: --namespace must be made of a-z, 0-9 and '-', not 'Team'"},
         {"run",
          {"--nnodes=1"},
          "run: torchrun's --nnodes: all ranks run on this machine; leave it out"},
