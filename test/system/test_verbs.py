@@ -373,6 +373,7 @@ def test_completion_makes_no_state_folder(muster):
     (['delete', 'x', '-l', 'a=b'], "delete: give the name 'x' or -l, not both"),
     (['get', 'pods', 'x', '--selector', 'a=b'], "get: give the name 'x' or --selector, not both"),
     (['describe', 'pod', 'x', '-l', 'a=b'], "describe: give the name 'x' or -l, not both"),
+    (['get', 'job', 'x', '-A'], "get: give the name 'x' or -A, not both"),
     (['get', 'pods', '-n', 'no such'], "get: --namespace must be made of a-z, 0-9 and '-', not 'no such'"),
     (['get', 'pods', '--namespace=..'], "get: --namespace must be made of a-z, 0-9 and '-', not '..'"),
     (['resume', 'job/x', 'node/y'], 'resume: nodes cannot be resumed; only jobs can'),

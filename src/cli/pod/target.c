@@ -147,7 +147,7 @@ int targets_are_jobs(struct cli *cli, const struct targets *targets, const char 
 
 int targets_check_selector(struct cli *cli, const struct targets *targets)
 {
-    static const char *const options[] = {"selector", "all"};
+    static const char *const options[] = {"selector", "all", "all-namespaces"};
     char option[ARGS_SPELLING_BYTES];
     for (size_t i = 0; i < targets->count; i++) {
         for (size_t o = 0; o < sizeof options / sizeof options[0]; o++) {
