@@ -69,6 +69,8 @@ def test_logs_of_pods_and_jobs(muster):
     assert muster.run('logs', '-l', 'training.kubeflow.org/replica-type=worker').stdout.startswith('[rank 1] 1')
     assert muster.run('logs', 'say-master-0', '--timestamps', '--tail=1').stdout.split()[0].endswith('Z')
     assert "no job or pod 'nothing'" in muster.run('logs', 'nothing', code=66).stderr
+    assert ("no job or pod 'mnist:1' in namespace default; logs takes the pod of rank 1 by its name, which muster get pods shows"
+            in muster.run('logs', 'mnist:1', code=66).stderr)
 
 
 def test_logs_and_files_outlast_the_pods(muster):

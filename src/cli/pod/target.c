@@ -174,6 +174,20 @@ static int look(struct cli *cli, const char *namespace, const char *kind, struct
     return r;
 }
 
+/* JOB:RANK, where only pods have names. */
+static int missing(struct cli *cli, const char *namespace, bool or_pod, const char *name)
+{
+    const char *rank = name + strcspn(name, ":");
+    if (or_pod && *rank && rank[1] && rank[1 + strspn(rank + 1, "0123456789")] == '\0') {
+        return muster_fail(&cli->err, MUSTER_ENOENT,
+                           "there is no job or pod '%s' in namespace %s; %s takes the pod of rank "
+                           "%s by its name, which muster get pods shows",
+                           name, namespace, cli->args.command->name, rank + 1);
+    }
+    return muster_fail(&cli->err, MUSTER_ENOENT, "there is no job%s '%s' in namespace %s",
+                       or_pod ? " or pod" : "", name, namespace);
+}
+
 int target_find(struct cli *cli, const char *namespace, bool or_pod, struct target *target,
                 json_t **ret)
 {
@@ -187,8 +201,7 @@ int target_find(struct cli *cli, const char *namespace, bool or_pod, struct targ
             r = look(cli, namespace, "pods", target, &object);
         }
         if (r == MUSTER_ENOENT) {
-            return muster_fail(&cli->err, r, "there is no job%s '%s' in namespace %s",
-                               or_pod ? " or pod" : "", target->name, namespace);
+            return missing(cli, namespace, or_pod, target->name);
         }
     }
     if (r == 0 && ret) {
