@@ -129,6 +129,24 @@ def test_who_comes_late_is_told_that_the_job_is_done_also_by_a_coordinator_that_
     assert not mark.exists()
 
 
+def test_a_journal_of_a_job_that_is_done_leaves_no_mark_beside_another_jobs_socket(muster):
+    """Whose late workers would take their own job for done."""
+    coordinator = Coordinator(muster)
+    team = team_of(1, coordinator, Plan(10, 1))
+    train(team)
+    team.finish()
+    coordinator.end()
+    (muster.work / 'journal').rename(muster.work / 'finished')
+    coordinator = Coordinator(muster)
+    listen, mark = f'unix:{muster.work}/c.sock', muster.work / 'c.sock.done'
+    again = muster.run('coordinator', '--listen', listen, '--journal', 'finished', '--mark-done')
+    assert summary_of(again.stdout) == [10] and not mark.exists()
+    assert f'another coordinator listens at {listen}: no mark is made there' in again.stderr
+    coordinator.kill()  # its socket stays, and nobody listens
+    muster.run('coordinator', '--listen', listen, '--journal', 'finished', '--mark-done')
+    assert mark.exists()
+
+
 def test_joiners_come_in_at_the_end_of_a_step(muster):
     coordinator = Coordinator(muster, '--first-size', 2)
     team = team_of(2, coordinator)

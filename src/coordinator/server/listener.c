@@ -77,6 +77,23 @@ static void remove_done(const char *path)
     (void)unlink(done);
 }
 
+bool server_listener_is_used(const char *address)
+{
+    struct sockaddr_un where = {.sun_family = AF_UNIX};
+    const char *path = address + strlen("unix:");
+    if (strncmp(address, "unix:", 5) != 0 || strlen(path) >= sizeof where.sun_path) {
+        return false;
+    }
+    memcpy(where.sun_path, path, strlen(path));
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool used = fd >= 0 && (connect(fd, (const struct sockaddr *)&where, sizeof where) == 0 ||
+                            errno == EAGAIN); /* too many wait there already */
+    if (fd >= 0) {
+        close(fd);
+    }
+    return used;
+}
+
 void server_listener_note_done(const char *address)
 {
     char done[DONE_BYTES];

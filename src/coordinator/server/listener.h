@@ -35,6 +35,8 @@ void server_listener_serve(struct server_listener *listener, uv_loop_t *loop,
 /* Who connects waits in the kernel's queue. */
 void server_listener_pause(struct server_listener *listener);
 void server_listener_close(struct server_listener *listener);
+/* Whether anybody listens at the path of a Unix socket. */
+bool server_listener_is_used(const char *address);
 /* Leaves PATH.done beside the Unix socket of an address, whether or not somebody listens there: who
  * comes late, as a worker that was started again, need not wait for a coordinator. The next one to
  * listen there removes it. */

@@ -215,11 +215,18 @@ static void watch(struct server *s)
 
 /* Also when the journal said so at the beginning, and nobody listens: the coordinator before may
  * have been killed at its end. */
-static void note_done(const struct server *s)
+static void note_done(struct server *s)
 {
     bool done = s->over && s->result == 0 && !s->has_failed && s->options->marks_done;
     for (size_t i = 0; done && i < s->options->listen_count; i++) {
-        server_listener_note_done(s->options->listen[i]);
+        const char *address = s->options->listen[i];
+        if (s->listener_count == 0 && server_listener_is_used(address)) {
+            report_say(&s->report,
+                       "warning: another coordinator listens at %s: no mark is made there",
+                       address);
+        } else {
+            server_listener_note_done(address);
+        }
     }
 }
 
