@@ -52,7 +52,7 @@ bench-kubernetes: ready-test build ## what a real kube-apiserver takes through o
 	@MUSTER_BUILD=$(abspath $(BUILD)) bench/kubernetes/operator
 
 install: build ## PREFIX=/usr/local
-	@cmake --install $(BUILD) --prefix $(PREFIX)
+	@cmake --install $(BUILD) --prefix "$(PREFIX)"
 
 clean: ## remove the build folders
 	@rm -rf build build-*

@@ -28,6 +28,13 @@ def port():
         yield number
 
 
+def test_it_is_installed_into_a_folder_with_a_blank(tmp_path):
+    """By make, as README has it: a home may have a blank in its name."""
+    subprocess.run(['make', '-s', '-o', 'build', 'install', f'BUILD={BUILD}', f'PREFIX={tmp_path}/a home'], cwd=SOURCE, check=True,
+                   capture_output=True, timeout=LIMIT_S)
+    assert (tmp_path / 'a home/bin/muster').exists() and [folder.name for folder in tmp_path.iterdir()] == ['a home']
+
+
 def start(program, port, **env):
     path, library = program
     env = {'LD_LIBRARY_PATH': str(library), 'MASTER_ADDR': '127.0.0.1', 'MASTER_PORT': str(port), **env}
