@@ -48,6 +48,13 @@ def test_the_example_of_the_page(program, port):
     assert '2 ranks' in said[0] and 'the average of element 10 is 10.5' in said[0] and said[1] == ''
 
 
+def test_a_rank_that_its_world_does_not_have(program, port):
+    said = subprocess.run([program[0]], env={'LD_LIBRARY_PATH': str(program[1]), 'RANK': '5', 'WORLD_SIZE': '2',
+                                             'MASTER_ADDR': '127.0.0.1', 'MASTER_PORT': str(port)},
+                          text=True, capture_output=True, timeout=LIMIT_S, check=False)
+    assert (said.returncode, said.stderr) == (64, 'no communicator: rank 5 of 2: ranks are 0 to 1\n')
+
+
 def test_two_mpiruns_do_not_mix(program, port):
     """A rank that comes to the port of another mpirun's rank 0 is no rank of that one."""
 

@@ -164,9 +164,13 @@ static int check_members(const struct muster_endpoint *endpoint,
                          const struct muster_member *members, int size, int my_index,
                          struct muster_err *err)
 {
-    if (size < 1 || size > MUSTER_MAX_RANKS || my_index < 0 || my_index >= size) {
+    if (size < 1 || size > MUSTER_MAX_RANKS) {
         return muster_fail(err, MUSTER_EINVAL, "rank %d of %d: a world has 1 to %d ranks", my_index,
                            size, MUSTER_MAX_RANKS);
+    }
+    if (my_index < 0 || my_index >= size) {
+        return muster_fail(err, MUSTER_EINVAL, "rank %d of %d: ranks are 0 to %d", my_index, size,
+                           size - 1);
     }
     for (int rank = 0; rank < size; rank++) {
         if (!endpoint_member_ok(&members[rank])) {

@@ -40,9 +40,13 @@ static int meet_in_store(struct meeting *m, struct muster_err *err)
 
 static int check_options(const struct muster_comm_options *o, struct muster_err *err)
 {
-    if (o->size < 1 || o->size > MUSTER_MAX_RANKS || o->rank < 0 || o->rank >= o->size) {
+    if (o->size < 1 || o->size > MUSTER_MAX_RANKS) {
         return muster_fail(err, MUSTER_EINVAL, "rank %d of %d: a world has 1 to %d ranks", o->rank,
                            o->size, MUSTER_MAX_RANKS);
+    }
+    if (o->rank < 0 || o->rank >= o->size) {
+        return muster_fail(err, MUSTER_EINVAL, "rank %d of %d: ranks are 0 to %d", o->rank, o->size,
+                           o->size - 1);
     }
     if (o->store && (!o->store->set || !o->store->get)) {
         return muster_fail(err, MUSTER_EINVAL, "the store needs both set and get");
