@@ -55,6 +55,19 @@ def test_a_rank_that_its_world_does_not_have(program, port):
     assert (said.returncode, said.stderr) == (64, 'no communicator: rank 5 of 2: ranks are 0 to 1\n')
 
 
+def test_nobody_is_told_why_its_ranks_share_no_memory(program, port):
+    """In a user namespace with one user, of the number that the kernel gives to all that it lacks."""
+    ranks = 'RANK=1 ./prog & RANK=0 ./prog; wait'
+    env = {**os.environ, 'LD_LIBRARY_PATH': str(program[1]), 'WORLD_SIZE': '2', 'MASTER_ADDR': '127.0.0.1', 'MASTER_PORT': str(port)}
+    words = ['unshare', '--user', '--map-user=65534', 'sh', '-c', ranks]
+    said = subprocess.run(words, cwd=program[0].parent, env=env, text=True, capture_output=True, timeout=LIMIT_S, check=False)
+    assert 'rank 0 on this host cannot be told from other users: user 65534 (nobody) stands for them all' in said.stderr, said
+    assert 'runs as another user' not in said.stderr
+    said = subprocess.run(words, cwd=program[0].parent, env={**env, 'MUSTER_TRANSPORT': 'tcp'}, text=True, capture_output=True,
+                          timeout=LIMIT_S, check=False)
+    assert 'the average of element 10 is 10.5' in said.stdout, said
+
+
 def test_two_mpiruns_do_not_mix(program, port):
     """A rank that comes to the port of another mpirun's rank 0 is no rank of that one."""
 

@@ -73,8 +73,12 @@ static int lead_host(struct forming *f, struct muster_err *err)
 static int refuse_leader(int leader, struct muster_err *err)
 {
     muster_fail(err, MUSTER_EPERM,
-                "rank %d on this host runs as another user: ranks of several users share no "
-                "memory (set MUSTER_TRANSPORT=tcp for all)",
+                credentials_are_shared()
+                    ? "rank %d on this host cannot be told from other users: user 65534 (nobody) "
+                      "stands for them all in this user namespace (run as another user, or set "
+                      "MUSTER_TRANSPORT=tcp for all)"
+                    : "rank %d on this host runs as another user: ranks of several users share no "
+                      "memory (set MUSTER_TRANSPORT=tcp for all)",
                 leader);
     if (err) {
         err->rank = leader;

@@ -21,6 +21,11 @@ static bool all_users_have_numbers(void)
     return read && count == UINT32_MAX;
 }
 
+bool credentials_are_shared(void)
+{
+    return geteuid() == OVERFLOW_UID && !all_users_have_numbers();
+}
+
 bool credentials_are_ours(int fd)
 {
     struct ucred peer;
@@ -29,5 +34,5 @@ bool credentials_are_ours(int fd)
         peer.uid == (uid_t)-1) {
         return false;
     }
-    return peer.uid == geteuid() && (peer.uid != OVERFLOW_UID || all_users_have_numbers());
+    return peer.uid == geteuid() && !credentials_are_shared();
 }
