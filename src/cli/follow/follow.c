@@ -86,7 +86,7 @@ static void pod_changed(void *context, enum kube_change change, const json_t *po
         json_object_del(j->places, name);
     }
     if (change != KUBE_DELETED) {
-        progress_pod(before, pod, j->follow->quiet, &notes);
+        progress_pod(before, pod, j->group[0], j->follow->quiet, &notes);
     }
     const struct trouble_view view = {j->object, j->logs};
     trouble_pod(&j->trouble, view, any_before, pod, &notes);

@@ -87,11 +87,11 @@ static void it_is_said_once(void **state)
     json_t *now = pod_of("r.test:5000/a/b:1", "login", "ErrImagePull", REFUSED);
     json_t *later = pod_of("r.test:5000/a/b:1", "login", "ImagePullBackOff",
                            "Back-off pulling image \"r.test:5000/a/b:1\": ErrImagePull: " REFUSED);
-    progress_pod(NULL, now, true, &out);
+    progress_pod(NULL, now, false, true, &out);
     assert_non_null(strstr(buf_str(&out), "waits: " REFUSED_LINE "\n  this makes it: kubectl"));
     size_t used = out.used;
-    progress_pod(now, later, true, &out);
-    progress_pod(later, now, true, &out);
+    progress_pod(now, later, false, true, &out);
+    progress_pod(later, now, false, true, &out);
     assert_int_equal(out.used, used);
     json_decref(now);
     json_decref(later);

@@ -37,15 +37,15 @@ static const char *const life[] = {
     RESTARTED(4),
 };
 
-static void check(bool quiet, const char *expected)
+static void check(bool several, bool quiet, const char *expected)
 {
     struct buf out;
     buf_init(&out, 1 << 16);
     json_t *before = NULL;
     for (size_t i = 0; i < sizeof life / sizeof life[0]; i++) {
         json_t *after = pod_of(life[i]);
-        progress_pod(before, after, quiet, &out);
-        progress_pod(after, after, quiet, &out); /* no change: nothing to say */
+        progress_pod(before, after, several, quiet, &out);
+        progress_pod(after, after, several, quiet, &out); /* no change: nothing to say */
         json_decref(before);
         before = after;
     }
@@ -57,18 +57,31 @@ static void check(bool quiet, const char *expected)
 static void pod_tells_its_life(void **state)
 {
     (void)state;
-    check(false, "rank 1 waits: 1 GPU wanted, 0 of 1 free (Unschedulable)\n"
-                 "rank 1 started (j-worker-0)\n"
-                 "rank 1 was restarted (exit code 3)\n"
-                 "warning: rank 1 was restarted for the 3rd time (exit code 3)\n"
-                 "warning: rank 1 was restarted for the 4th time (exit code 3)\n");
+    check(false, false,
+          "rank 1 waits: 1 GPU wanted, 0 of 1 free (Unschedulable)\n"
+          "rank 1 started (j-worker-0)\n"
+          "rank 1 was restarted (exit code 3)\n"
+          "warning: rank 1 was restarted for the 3rd time (exit code 3)\n"
+          "warning: rank 1 was restarted for the 4th time (exit code 3)\n");
 }
 
 static void quiet_means_warnings_only(void **state)
 {
     (void)state;
-    check(true, "warning: rank 1 was restarted for the 3rd time (exit code 3)\n"
-                "warning: rank 1 was restarted for the 4th time (exit code 3)\n");
+    check(false, true,
+          "warning: rank 1 was restarted for the 3rd time (exit code 3)\n"
+          "warning: rank 1 was restarted for the 4th time (exit code 3)\n");
+}
+
+static void of_several_jobs_each_line_has_the_name_of_the_pod(void **state)
+{
+    (void)state;
+    check(true, false,
+          "j-worker-0 (rank 1) waits: 1 GPU wanted, 0 of 1 free (Unschedulable)\n"
+          "rank 1 started (j-worker-0)\n"
+          "j-worker-0 (rank 1) was restarted (exit code 3)\n"
+          "warning: j-worker-0 (rank 1) was restarted for the 3rd time (exit code 3)\n"
+          "warning: j-worker-0 (rank 1) was restarted for the 4th time (exit code 3)\n");
 }
 
 static void a_code_that_no_signal_has_is_a_code(void **state)
@@ -86,7 +99,7 @@ static void a_code_that_no_signal_has_is_a_code(void **state)
         struct buf out;
         buf_init(&out, 1 << 16);
         muster_auto(doc) json_t *before = pod_of(ENDED(0, 0)), *after = pod_of(ends[i].status);
-        progress_pod(before, after, false, &out);
+        progress_pod(before, after, false, false, &out);
         assert_string_equal(buf_str(&out), ends[i].said);
         buf_done(&out);
     }
@@ -97,6 +110,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pod_tells_its_life),
         cmocka_unit_test(quiet_means_warnings_only),
+        cmocka_unit_test(of_several_jobs_each_line_has_the_name_of_the_pod),
         cmocka_unit_test(a_code_that_no_signal_has_is_a_code),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
