@@ -10,7 +10,7 @@ from jobs import JOBS, Jobs, Operator
 from program import LIMIT_S, Muster, wait_for
 from proxy import Proxy
 
-KINDS = {'pods': 'pods', 'services': 'services', 'events': 'events', 'pytorchjobs': 'jobs'}
+KINDS = {'pods': 'pods', 'services': 'services', 'persistentvolumeclaims': 'claims', 'events': 'events', 'pytorchjobs': 'jobs'}
 # A time, a uid, the end of an event's name, which is made of its uid, a version.
 VARIES = re.compile(r'\d{4}-\d\d-\d\dT[0-9:.]+Z|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}|(?<=\.)[0-9a-f]{16}(?=")|(?<="resourceVersion":")\d+')
 
@@ -110,9 +110,13 @@ def replicas(job):
     return sum(role.get('replicas', 1) for role in job['spec']['pytorchReplicaSpecs'].values())
 
 
+def claims(job):
+    return sum(role.get('replicas', 1) * len(role.get('volumeClaimTemplates', [])) for role in job['spec']['pytorchReplicaSpecs'].values())
+
+
 def wait_made(sent, job):
-    """Until its pods, Services and their events were sent, and its first status."""
-    wanted = {'pods': replicas(job), 'services': replicas(job), 'event': 2 * replicas(job), 'status': 1}
+    """Until its pods, Services, claims and events of the first two were sent, and its first status."""
+    wanted = {'pods': replicas(job), 'services': replicas(job), 'persistentvolumeclaims': claims(job), 'event': 2 * replicas(job), 'status': 1}
 
     def all_sent():
         labels = [name.split()[0] for name in sent()]
@@ -121,7 +125,7 @@ def wait_made(sent, job):
 
 
 # What a laptop's ranks make of a job is its own: how pods go on after they were made is not compared.
-MADE = re.compile(r'pods |services |event SuccessfulCreate|status Created=True$')
+MADE = re.compile(r'pods |services |persistentvolumeclaims |event SuccessfulCreate|status Created=True$')
 
 
 def differences(here, there, kinds=MADE):

@@ -40,6 +40,10 @@ def own():
     elastic = job('elastic', master=0, workers=2)
     elastic['spec'].update(nprocPerNode='2', elasticPolicy={'minReplicas': 1, 'maxReplicas': 3, 'rdzvBackend': 'c10d', 'maxRestarts': 5})
     yield elastic
+    keeps = job('keeps', workers=2)
+    template = {'metadata': {'name': 'out'}, 'spec': {'accessModes': ['ReadWriteOnce'], 'resources': {'requests': {'storage': '1Gi'}}}}
+    keeps['spec']['pytorchReplicaSpecs']['Worker']['volumeClaimTemplates'] = [template]
+    yield keeps
 
 
 @pytest.mark.parametrize('which', ['upstream', 'own'])
@@ -49,4 +53,4 @@ def test_bodies_have_the_same_bytes(cluster, served, namespace, which):
     assert bodies.differences(here, there) == []
     compared = [name for sent in there.values() for name in sent if bodies.MADE.match(name)]
     print(f'{len(compared)} bodies of {len(jobs)} jobs')
-    assert len(compared) == len(jobs) + 4 * sum(map(bodies.replicas, jobs))
+    assert len(compared) == len(jobs) + sum(4 * bodies.replicas(each) + bodies.claims(each) for each in jobs)
