@@ -5,7 +5,7 @@ import socket
 import threading
 
 import pytest
-from conftest import LIMIT_S, shell
+from conftest import LIMIT_S, shell, wait_for
 
 
 class Deaf:
@@ -16,6 +16,8 @@ class Deaf:
         self.path = muster.home / 'api.sock'
         self.behind = muster.home / 'behind.sock'
         self.held = 0
+        self.watched, self.told, self.patched = set(), threading.Event(), threading.Event()
+        self.told.set()  # cleared: watches tell nothing
         os.rename(self.path, self.behind)
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.bind(str(self.path))
@@ -40,6 +42,12 @@ class Deaf:
     def copy(self, source, target, asks):
         try:
             while data := source.recv(65536):
+                if asks and data.startswith(b'PATCH '):
+                    self.patched.set()
+                if not asks and source in self.watched:
+                    self.told.wait()
+                if asks and b'watch=true' in data.split(b'\r\n', 1)[0]:
+                    self.watched.add(target)
                 if not asks or self.words not in data.split(b'\r\n', 1)[0]:
                     target.sendall(data)
                     continue
@@ -75,6 +83,23 @@ def test_lines_that_the_controller_does_not_give_in_time_are_read_from_the_log(m
     assert between.held >= 2
     assert sorted(line for line in done.stdout.splitlines() if 'line' in line) == [f'[rank {r}] line of rank {r}' for r in range(2)]
     assert code == 0 or '"line of rank' in done.stderr.splitlines()[-1]
+
+
+def test_ctrl_c_after_a_job_has_succeeded_which_the_watch_has_not_told_yet(muster, deaf):
+    """Nothing ran any more: the exit code is the job's own."""
+    between = deaf(b'/no such/')
+    process = muster.start('run', '-n', '1', '--name', 'late', '--', *shell('echo ready; until [ -e go ]; do sleep 0.05; done'))
+    assert 'ready' in process.stdout.readline()
+    between.told.clear()
+    (muster.work / 'go').touch()
+    status = lambda: muster.get('job', 'late')['status']  # noqa: E731
+    wait_for(lambda: muster.condition('late') == 'Succeeded' and not status()['replicaStatuses']['Master'].get('active'), 'it has succeeded')
+    between.patched.clear()
+    process.send_signal(signal.SIGINT)
+    wait_for(between.patched.is_set, 'the job is asked to end')
+    between.told.set()
+    _, err = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 0 and 'job late succeeded' in err, err
 
 
 def test_a_controller_that_needs_more_than_ten_seconds_to_answer_is_waited_for(muster, deaf):

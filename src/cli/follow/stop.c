@@ -4,6 +4,7 @@
 #include "base/time/clock.h"
 #include "cli/follow/signals.h"
 #include "control/control.h"
+#include "control/verdict.h"
 #include "job/annotations.h"
 
 #include <signal.h>
@@ -14,6 +15,16 @@ enum { GRACE_DEFAULT_S = 30, SIGNAL_BASE = 128, HEARD_MS = 5000 };
 
 /* ---- Asking ---- */
 
+/* Whether every rank had ended well before the job was asked to end: it succeeds by all of them. */
+static bool had_succeeded(const json_t *job)
+{
+    const json_t *annotations = doc_at((json_t *)(uintptr_t)job, "metadata.annotations");
+    const char *policy =
+        json_string_value(json_object_get(annotations, JOB_ANNOTATION_SUCCESS_POLICY));
+    return policy && strcmp(policy, "AllRanks") == 0 &&
+           verdict_of(job, NULL, false).end == VERDICT_SUCCEEDED;
+}
+
 /* Ends the job as the lease's closing would, but with our word why. False: it cannot be told (a
  * full disk); then nobody will say when it has ended either. */
 static bool ask_to_stop(struct followed_job *j, const char *why, int signal)
@@ -22,11 +33,14 @@ static bool ask_to_stop(struct followed_job *j, const char *why, int signal)
     muster_auto(doc) json_t *patch =
         json_pack("{s:{s:{s:s, s:s*}}}", "metadata", "annotations", JOB_ANNOTATION_STOP, why,
                   JOB_ANNOTATION_STOP_SIGNAL, signal == SIGINT ? "SIGINT" : NULL);
-    int r = kube_patch(j->follow->cli->kube, &ref, patch, NULL, &j->follow->cli->err);
+    muster_auto(doc) json_t *answer = NULL;
+    int r = kube_patch(j->follow->cli->kube, &ref, patch, &answer, &j->follow->cli->err);
     if (r < 0 && r != MUSTER_ENOENT) { /* one that was deleted ends as it is */
         screen_note(j->follow->screen, "cannot end job %s: %s", j->name, j->follow->cli->err.text);
         return false;
     }
+    /* What was known of it here may be older: the watch tells of its end a moment later. */
+    j->cut_short = j->cut_short && !(r == 0 && had_succeeded(answer));
     j->stop_asked_ms = cli_on_cluster(j->follow->cli) ? clock_ms() : 0;
     return true;
 }
