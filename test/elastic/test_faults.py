@@ -3,6 +3,7 @@
 Whatever happens: weight i of the ledger, which grows by one each time record i is trained, is the number of epochs at the end, and the
 model has the same bits as that of one worker that nobody disturbed, and as a serial replay of the journal (test_serial.py). MUSTER_FAULTS=N: so many faults (100); MUSTER_SEED: which ones.
 """
+import json
 import os
 import re
 import signal
@@ -78,6 +79,20 @@ def test_everyone_dies_and_another_begins_anew(tmp_path):
         assert job.wait_for_end() == 0
         check_ends(job)
         assert newcomer.steps()[0][0] == 1
+
+
+def test_fewer_than_the_least_train_nothing(tmp_path):
+    """Of two that have to be there one is left: it waits for another."""
+    status = tmp_path / 'status'
+    with Job(tmp_path, first_size=2, min_size=2, sleep_ms=2, held=True, status_file=status) as job:
+        left, victim = job.add_workers(2)
+        job.wait_for_version(5)
+        victim.kill()
+        wait_for(lambda: status.exists() and json.loads(status.read_text())['phase'] == 'Recovering', 'the coordinator knows it')
+        job.add_worker()
+        assert job.wait_for_end() == 0
+        check_ends(job)
+        assert {size for _, size, _ in left.steps()} == {2}
 
 
 def test_who_was_stopped_can_write_nowhere(tmp_path):
