@@ -333,6 +333,7 @@ static void refusals_are_said(void **state)
     assert_int_equal(a->result, MUSTER_EINVAL);
     assert_non_null(strstr(a->err.text, "MUSTER_COORDINATOR_TOKEN"));
     a->options.token = b->options.token;
+    a->options.environment = 7;
     a->err.text[0] = 0;
     trainee_start(a);
     wait_for_version(a, 1);
@@ -340,6 +341,12 @@ static void refusals_are_said(void **state)
     trainee_run(b);
     assert_int_equal(b->result, MUSTER_ECONFLICT);
     assert_non_null(strstr(b->err.text, "batch"));
+    b->options.batch = BATCH;
+    b->options.environment = 8;
+    b->err.text[0] = 0;
+    trainee_run(b);
+    assert_int_equal(b->result, MUSTER_ECONFLICT);
+    assert_non_null(strstr(b->err.text, "environment"));
     atomic_store(&goes_on, 1);
     trainee_join(a);
     check_finished(a);

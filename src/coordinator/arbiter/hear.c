@@ -16,8 +16,38 @@ static void note_join(struct arbiter *a, const struct arbiter_event *event)
             *card = (struct card){.incarnation = event->incarnation};
         }
         card->address = event->message->join.address;
+        card->environment = event->message->join.environment;
         arbiter_clean_name(&event->message->join.name, card->name);
     }
+}
+
+/* Equal bits are asked for, and somebody who is here computes others. What those have who joined an
+ * earlier coordinator is not known. */
+static bool computes_other_bits(const struct arbiter *a, const struct wire_join *join)
+{
+    for (uint32_t i = 0; i < a->rendezvous->room && join->environment != 0; i++) {
+        const struct rendezvous_peer *peer = &a->rendezvous->peers[i];
+        uint64_t theirs = a->cards[i].environment;
+        bool here = peer->standing == RENDEZVOUS_MEMBER || peer->standing == RENDEZVOUS_JOINING;
+        if (here && a->cards[i].incarnation == peer->incarnation && theirs != 0 &&
+            theirs != join->environment) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void hear_join(struct arbiter *a, const struct arbiter_event *event)
+{
+    if (computes_other_bits(a, &event->message->join)) {
+        arbiter_refuse(a, event->incarnation,
+                       "equal bits are asked for, and this worker's environment is not that of the "
+                       "others: torch's version, the instruction set, the threads");
+        return;
+    }
+    arbiter_tell(
+        a, &(struct rendezvous_event){.kind = RENDEZVOUS_JOIN, .incarnation = event->incarnation});
+    note_join(a, event);
 }
 
 /* One that is older than all steps that are kept comes too late to be of use. */
@@ -123,18 +153,13 @@ void arbiter_hear(struct arbiter *a)
         return;
     }
     const struct wire_message *m = a->event->message;
-    struct rendezvous_event event = {.incarnation = a->event->incarnation};
-    struct card *card = arbiter_card(a, event.incarnation);
-    arbiter_records_renew(a, event.incarnation);
+    struct card *card = arbiter_card(a, a->event->incarnation);
+    arbiter_records_renew(a, a->event->incarnation);
     if (card) {
         card->away = false;
     }
     switch ((int)m->kind) {
-    case WIRE_JOIN:
-        event.kind = RENDEZVOUS_JOIN;
-        arbiter_tell(a, &event);
-        note_join(a, a->event);
-        break;
+    case WIRE_JOIN: hear_join(a, a->event); break;
     case WIRE_LEAVE: hear_leave(a, card, &m->leave); break;
     case WIRE_REPORT: hear_report(a, &m->report); break;
     case WIRE_COMMITS: hear_commits(a, &m->commits); break;

@@ -16,6 +16,7 @@ struct card {
     uint64_t asked; /* records that the table of records is to be asked for; 0: none */
     uint64_t waits; /* … that it was asked for, and has not granted */
     struct wire_address address;
+    uint64_t environment;       /* that its bits depend on; 0: nobody cares, or it is not known */
     struct shard_range at_hand; /* count 0: nothing that it told of */
     uint64_t told_in;           /* the generation in which it computes that */
     int64_t since_ms;           /* when it told so */
