@@ -131,6 +131,27 @@ json_t *fields_not_covered(const json_t *object, const json_t *other)
     return collect(object, other, is_covered, 0, false);
 }
 
+static void remove_nulls(json_t *object)
+{
+    const char *key;
+    json_t *value;
+    void *next;
+    json_object_foreach_safe (object, next, key, value) {
+        if (json_is_null(value)) {
+            json_object_del(object, key);
+        } else {
+            remove_nulls(value);
+        }
+    }
+}
+
+json_t *fields_without_nulls(const json_t *object)
+{
+    json_t *copy = json_deep_copy(object);
+    remove_nulls(copy);
+    return copy;
+}
+
 void fields_remove(json_t *object, const json_t *fields)
 {
     const char *key;

@@ -20,6 +20,8 @@ json_t *fields_in_both(const json_t *a, const json_t *b);
 json_t *fields_without(const json_t *a, const json_t *b);
 json_t *fields_joined(const json_t *a, const json_t *b);
 
+/* The object without members that are null, which say nothing; those in lists stay. */
+json_t *fields_without_nulls(const json_t *object);
 /* Takes them out of the object, and what is left empty by that. */
 void fields_remove(json_t *object, const json_t *fields);
 

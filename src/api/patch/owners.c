@@ -175,15 +175,16 @@ static int lay_over(const json_t *before, const json_t *applied, const json_t *g
     return merge_patch(left, applied, ret, err);
 }
 
-int owners_apply(const json_t *before, const json_t *applied, const struct owner *owner, bool force,
+int owners_apply(const json_t *before, const json_t *said, const struct owner *owner, bool force,
                  struct job_problems *problems, json_t **ret, struct muster_err *err)
 {
+    muster_auto(doc) json_t *applied = fields_without_nulls(said);
     muster_auto(doc) json_t *entries = copy_entries(before);
     muster_auto(doc) json_t *wanted = fields_of(applied);
     muster_auto(doc) json_t *changed = fields_not_covered(applied, before);
     muster_auto(doc) json_t *after = NULL;
     const json_t *own = find_entry(entries, owner);
-    if (!entries || !wanted || !changed ||
+    if (!applied || !entries || !wanted || !changed ||
         (!force && find_conflicts(entries, changed, own, problems) < 0)) {
         return err_no_memory(err);
     }

@@ -24,10 +24,11 @@ struct owner {
 /* `object` is new, and applied. 0 or MUSTER_ENOMEM. */
 int owners_begin(json_t *object, const struct owner *owner);
 
-/* Lays `applied` over `before` into *ret: what the manager applied before and does not any more is
- * removed where nobody else owns it. What others own with another value is a conflict: then
- * MUSTER_ECONFLICT, and `problems` has each of the fields; with `force` it changes hands. */
-int owners_apply(const json_t *before, const json_t *applied, const struct owner *owner, bool force,
+/* Lays what is `said` over `before` into *ret (a null says nothing): what the manager applied
+ * before and does not any more is removed where nobody else owns it. What others own with another
+ * value is a conflict: then MUSTER_ECONFLICT, and `problems` has each of the fields; with `force`
+ * it changes hands. */
+int owners_apply(const json_t *before, const json_t *said, const struct owner *owner, bool force,
                  struct job_problems *problems, json_t **ret, struct muster_err *err);
 
 /* `after` was made of `before` in another way: what it changed is the owner's now, where before

@@ -30,6 +30,7 @@ static const struct step {
      "conflict with \"one\" .data.b conflict with \"edit\" using v1 .data.a"},
     {"edit", UPDATE, "{'data':{'b':'2'}}", "{'b':'2'}", "one .data.b"},
     {"two", APPLY, "{'data':{'a':'2'}}", "{'b':'2','a':'2'}", "one .data.b two .data.a"},
+    {"two", APPLY, "{'data':{'a':'2','b':null}}", "{'b':'2','a':'2'}", "one .data.b two .data.a"},
     {"one", APPLY, "{}", "{'a':'2'}", "one two .data.a"},
 };
 
