@@ -8,6 +8,7 @@
 #include "api/query_pairs.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "daemon/history/sweep.h"
 #include "daemon/route/routes.h"
 #include "invariant.h"
 
@@ -107,6 +108,7 @@ static void start_routes(struct api_hooks *ret_hooks)
     static struct home home = {.path = folder};
     static struct gpus gpus;
     static struct routes *routes;
+    static struct sweep *sweep;
     struct routes_options options = {
         .loop = &loop, .home = &home, .store = store, .gpus = &gpus, .node_name = "node"};
     invariant(mkdtemp(folder), "a folder is made", folder);
@@ -115,6 +117,9 @@ static void start_routes(struct api_hooks *ret_hooks)
     invariant(r == 0, "leases", "");
     r = environments_new(&loop, store, &home, &options.environments, NULL);
     invariant(r == 0, "environments", "");
+    r = sweep_new(&loop, store, &home, options.leases, &sweep, NULL);
+    options.sweep = sweep;
+    invariant(r == 0, "sweep", "");
     r = routes_new(&options, &routes, ret_hooks, NULL);
     invariant(r == 0, "routes", "");
 }
