@@ -70,7 +70,7 @@ int file_read(const char *path, size_t max_bytes, char **ret_text, size_t *ret_b
     return 0;
 }
 
-static int write_bytes(int fd, const void *bytes, size_t count)
+int file_write_bytes(int fd, const void *bytes, size_t count)
 {
     for (const char *at = bytes; count > 0;) {
         ssize_t n = write(fd, at, count);
@@ -87,7 +87,7 @@ static int write_bytes(int fd, const void *bytes, size_t count)
 
 int file_write_all(int fd, const void *bytes, size_t count)
 {
-    return write_bytes(fd, bytes, count) < 0 ? -1 : fsync(fd);
+    return file_write_bytes(fd, bytes, count) < 0 ? -1 : fsync(fd);
 }
 
 static void sync_folder_of(const char *path)
@@ -116,7 +116,7 @@ static int replace(const char *path, const void *bytes, size_t count, mode_t mod
     if (fd < 0) {
         return file_fail(err, MUSTER_ECREATE, "create", path);
     }
-    bool written = (sync ? file_write_all : write_bytes)(fd, bytes, count) == 0;
+    bool written = (sync ? file_write_all : file_write_bytes)(fd, bytes, count) == 0;
     int r = written ? 0 : file_fail(err, MUSTER_ECREATE, "write", path);
     if (close(fd) < 0 && r == 0) {
         r = file_fail(err, MUSTER_ECREATE, "write", path);
@@ -155,7 +155,7 @@ int file_write_through(const char *path, const void *bytes, size_t count, mode_t
     muster_auto(close) int fd =
         open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_CLOEXEC, mode);
     bool is_file = fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
-    if (fd < 0 || (is_file && fchmod(fd, mode) < 0) || write_bytes(fd, bytes, count) < 0) {
+    if (fd < 0 || (is_file && fchmod(fd, mode) < 0) || file_write_bytes(fd, bytes, count) < 0) {
         return file_fail(err, MUSTER_ECREATE, "write", path);
     }
     return 0;

@@ -30,7 +30,10 @@ int file_put(const char *path, const void *bytes, size_t count, mode_t mode,
 int file_write_through(const char *path, const void *bytes, size_t count, mode_t mode, bool sync,
                        struct muster_err *err);
 
-/* All of it, then fsync. -1 with errno when it is not all on the disk. */
+/* All of it, however often write takes a part. -1 with errno when it is not all written. */
+int file_write_bytes(int fd, const void *bytes, size_t count);
+
+/* The same, then fsync. -1 with errno when it is not all on the disk. */
 int file_write_all(int fd, const void *bytes, size_t count);
 
 /* mkdir -p. */

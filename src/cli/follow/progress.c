@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LABEL_BYTES = 384, SIGNAL_BASE = 128 };
+enum { RANK_BYTES = 64, LABEL_BYTES = 384, SIGNAL_BASE = 128 };
 
 static const char *const status_lists[] = {"status.initContainerStatuses",
                                            "status.containerStatuses"};
@@ -74,11 +74,8 @@ static void tell_waiting(const json_t *before, const json_t *after, const char *
 }
 
 /* "rank 1", which is enough where one job is followed; of several jobs "b-worker-0 (rank 1)". */
-static void label_of(const json_t *pod, bool several, char *ret, size_t size)
+static void label_of(const char *name, const char *rank, bool several, char *ret, size_t size)
 {
-    char rank[64];
-    const char *name = doc_text(pod, "metadata.name", "");
-    ranks_label(pod, rank, sizeof rank);
     if (several && strcmp(rank, name) != 0) {
         snprintf(ret, size, "%s (%s)", name, rank);
     } else {
@@ -89,12 +86,13 @@ static void label_of(const json_t *pod, bool several, char *ret, size_t size)
 void progress_pod(const json_t *before, const json_t *after, bool several, bool quiet,
                   struct buf *out)
 {
-    char label[LABEL_BYTES], rank[LABEL_BYTES];
-    label_of(after, several, label, sizeof label);
-    label_of(after, false, rank, sizeof rank);
+    char rank[RANK_BYTES], label[LABEL_BYTES];
+    const char *name = doc_text(after, "metadata.name", "");
+    ranks_label(after, rank, sizeof rank);
+    label_of(name, rank, several, label, sizeof label);
     tell_waiting(before, after, label, quiet, out);
     if (is_running(after) && !is_running(before) && !quiet) {
-        buf_format(out, "%s started (%s)\n", rank, doc_text(after, "metadata.name", ""));
+        buf_format(out, "%s started (%s)\n", rank, name);
     }
     for (int l = 0; l < STATUS_LISTS; l++) {
         size_t i;

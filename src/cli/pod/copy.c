@@ -20,23 +20,11 @@ enum { DEPTH_MAX = 100, CHUNK_BYTES = 8 << 20, BUFFER_BYTES = 1 << 16 };
 
 static int copy_any(const char *from, const char *to, int depth, struct muster_err *err);
 
-static ssize_t write_all(int out, const char *bytes, ssize_t count)
-{
-    for (ssize_t done = 0; done < count;) {
-        ssize_t n = write(out, bytes + done, (size_t)(count - done));
-        if (n < 0 && errno != EINTR) {
-            return -1;
-        }
-        done += n > 0 ? n : 0;
-    }
-    return count;
-}
-
 static ssize_t read_and_write(int out, int in)
 {
     char buffer[BUFFER_BYTES];
     ssize_t count = read(in, buffer, sizeof buffer);
-    return count > 0 ? write_all(out, buffer, count) : count;
+    return count > 0 && file_write_bytes(out, buffer, (size_t)count) < 0 ? -1 : count;
 }
 
 /* The kernel copies by itself where it can. EINVAL: not to this device, nor from this file, of

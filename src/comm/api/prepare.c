@@ -24,27 +24,33 @@ static int check_open(const struct muster_comm *comm, struct muster_err *err)
     return r;
 }
 
-/* Whatever the other fields hold. */
-static void take_own_fields(const struct muster_call *call, const struct types_kind *kind,
-                            struct prepared *ret)
+/* Those that each call has. */
+static inline void take_fields(const struct muster_call *call, struct prepared *ret)
 {
-    bool out_counts = kind->counts != TYPES_NO_COUNTS,
-         in_counts = kind->counts == TYPES_BOTH_COUNTS;
     ret->kind = call->kind;
-    ret->rooted = kind->rooted;
     ret->type = call->type;
     ret->op = call->op;
     ret->peer = call->peer;
     ret->tag = call->tag;
     ret->in = call->in;
     ret->out = call->out;
+    ret->divisor = 1;
+    ret->kernels = (struct reduce_kernels){0};
+}
+
+/* Whatever the other fields hold. */
+static void take_own_fields(const struct muster_call *call, const struct types_kind *kind,
+                            struct prepared *ret)
+{
+    bool out_counts = kind->counts != TYPES_NO_COUNTS,
+         in_counts = kind->counts == TYPES_BOTH_COUNTS;
+    take_fields(call, ret);
+    ret->rooted = kind->rooted;
     ret->in_counts = in_counts ? call->in_counts : NULL;
     ret->out_counts = out_counts ? call->out_counts : NULL;
     bool counted = call->kind != MUSTER_BARRIER && !ret->in_counts && !ret->out_counts;
     ret->count = counted ? call->count : 0;
     ret->unit = 1;
-    ret->divisor = 1;
-    ret->kernels = (struct reduce_kernels){0};
 }
 
 static int find_elements(const struct muster_comm *comm, const struct types_kind *kind,
@@ -188,21 +194,13 @@ static bool is_plain_message(const struct muster_comm *comm, const struct muster
 /* What prepare_any makes of it, in a third of the instructions. */
 static void take_message(const struct muster_call *call, size_t unit, struct prepared *ret)
 {
-    ret->kind = call->kind;
-    ret->type = call->type;
-    ret->op = call->op;
-    ret->peer = call->peer;
-    ret->tag = call->tag;
-    ret->in = call->in;
-    ret->out = call->out;
+    take_fields(call, ret);
     ret->count = ret->total = call->count;
     ret->in_counts = ret->out_counts = NULL;
     ret->rooted = false;
     ret->lane = LANE_MESSAGES;
     ret->unit = unit;
     ret->bytes = call->count * unit;
-    ret->divisor = 1;
-    ret->kernels = (struct reduce_kernels){0};
     ret->shape = call_log_shape(call->kind, call->type);
 }
 
