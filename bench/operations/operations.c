@@ -2,13 +2,15 @@
  * turns in the same processes: virtual cores migrate and other programs run, so that only what was
  * measured within the same milliseconds can be compared.
  *
- * Usage: mpirun -np N operations SECONDS FROM_BYTES TO_BYTES NAME,… LIBMUSTER PORT [OTHER_LIBMUSTER
- * PORT] Prints one JSON object for each operation and size: of each runner the median over slices
- * of the mean time of a call, and its 10th and 90th percentile, in microseconds; and of each but
- * the first the median of its time divided by the first's in the same turn, and the ratio of the
- * 10th percentiles, which says more where other programs take the processors away. NAME,…:
- * operations, or "all". Bytes are those of the whole operation: all ranks' blocks where there are
- * blocks.
+ * Usage: mpirun -np N operations SECONDS FROM_BYTES TO_BYTES NAME,… WRITES LIBMUSTER PORT
+ * [OTHER_LIBMUSTER PORT]. WRITES 1: every rank writes its data before each call, as programs do,
+ * and that time counts, for all runners alike. 0: the data is never written again, so that whoever
+ * has copied it once has it in its own cache. Prints one JSON object for each operation and size:
+ * of each runner the median over slices of the mean time of a call, and its 10th and 90th
+ * percentile, in microseconds; and of each but the first the median of its time divided by the
+ * first's in the same turn, and the ratio of the 10th percentiles, which says more where other
+ * programs take the processors away. NAME,…: operations, or "all". Bytes are those of the whole
+ * operation: all ranks' blocks where there are blocks.
  */
 #include "operations.h"
 
@@ -21,6 +23,7 @@
 enum {
     MAX_TURNS = 4000,
     MAX_RUNNERS = 3,
+    LINE_BYTES = 64,
     LARGE_BYTES = 1 << 20,
     LARGE_WINDOW = 4,
     MOST_CALLS = 5000
@@ -46,6 +49,7 @@ struct bench {
     int calls[MAX_RUNNERS];
     double times[MAX_RUNNERS][MAX_TURNS];
     int turns;
+    bool writes; /* its data before each call */
 };
 
 void die(const char *what)
@@ -61,12 +65,34 @@ static double now_us(void)
     return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
 }
 
+/* Bytes of the data that this rank gives in a call. */
+static size_t given_bytes(const struct bench *b)
+{
+    enum operation o = b->arguments.operation;
+    bool block = o == ALL_GATHER || o == GATHER,
+         none = b->rank != 0 && (o == BROADCAST || o == SCATTER);
+    return none ? 0 : block ? b->buffer_bytes / (size_t)b->size : b->buffer_bytes;
+}
+
+/* A word of each line of it. */
+static void write_data(const struct bench *b)
+{
+    const struct arguments *a = &b->arguments;
+    volatile float *data = a->operation == BROADCAST ? a->out : a->in;
+    for (size_t i = 0; i < given_bytes(b) / sizeof *data; i += LINE_BYTES / sizeof *data) {
+        data[i] += 1;
+    }
+}
+
 /* Mean time of a call in a slice of so many: that of the rank for which it took longest. */
 static double slice(struct bench *b, const struct runner *runner, int calls)
 {
     MPI_Barrier(MPI_COMM_WORLD);
     double start = now_us();
     for (int i = 0; i < calls; i++) {
+        if (b->writes) {
+            write_data(b);
+        }
         runner->run(runner->state, &b->arguments);
     }
     double mine = (now_us() - start) / calls, longest;
@@ -217,12 +243,13 @@ int main(int argc, char **argv)
 {
     static struct bench b;
     MPI_Init(&argc, &argv);
-    if (argc != 7 && argc != 9) {
-        die("usage: operations SECONDS FROM_BYTES TO_BYTES NAME,… LIBMUSTER PORT [OTHER_LIBMUSTER PORT]");
+    if (argc != 8 && argc != 10) {
+        die("usage: operations SECONDS FROM_BYTES TO_BYTES NAME,… WRITES LIBMUSTER PORT [OTHER_LIBMUSTER PORT]");
     }
     double seconds = strtod(argv[1], NULL);
+    b.writes = strcmp(argv[5], "1") == 0;
     size_t from = strtoull(argv[2], NULL, 10), to = strtoull(argv[3], NULL, 10);
-    set_up(&b, to, argc - 5, argv + 5);
+    set_up(&b, to, argc - 6, argv + 6);
     for (int o = 0; o < OPERATIONS; o++) {
         bool even = b.size % 2 == 0 || (o != THERE_AND_BACK && o != WINDOW);
         for (size_t bytes = from; bytes <= to && even && is_named(argv[4], names[o]); bytes *= 4) {

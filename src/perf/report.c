@@ -104,20 +104,21 @@ static void print_tunings(enum schedule_processor here)
     (void)printf("\nprocessors (MUSTER_TUNING=NAME takes another row)\n");
     for (int p = 0; p < SCHEDULE_PROCESSORS; p++) {
         const struct schedule_tuning *row = &schedule_tunings[p];
-        char below[32], blocks[32], messages[32];
+        char below[32], blocks[32], messages[32], retakes[32];
         (void)printf("%c %-8s", p == (int)here ? '*' : ' ', row->name);
         print_blocks(row);
         (void)printf(
             "\n            readers claim lines: %s, writers demote lines: %s, fetch them "
             "ahead: %s\n            zero-copy of 2 ranks writes both outputs at once: %s%s\n            "
-            "may be read out of the other's memory: blocks from %s, messages from %s\n            measured: %s\n",
+            "may be read out of the other's memory: blocks from %s, messages from %s\n            "
+            "a line that was read costs its next writer: %u ns, up to %s\n            measured: %s\n",
             row->claims ? "yes" : "no", row->demotes ? "yes" : "no", row->fetches ? "yes" : "no",
             row->twin_below_bytes == SIZE_MAX ? "always" : "below ",
             row->twin_below_bytes == SIZE_MAX ? "" : short_size(row->twin_below_bytes, below),
             short_size(row->reads_from_bytes, blocks),
             row->offers_from_bytes == SIZE_MAX ? "no size"
                                                : short_size(row->offers_from_bytes, messages),
-            row->measured);
+            row->retake_ns, short_size(row->retakes_to_bytes, retakes), row->measured);
     }
 }
 

@@ -40,6 +40,8 @@ const struct schedule_tuning schedule_tunings[SCHEDULE_PROCESSORS] = {
                         .fetches = true,
                         .twin_below_bytes = SIZE_MAX,
                         .reads_from_bytes = 128 * KIB,
+                        .retake_ns = 5,
+                        .retakes_to_bytes = 1 * MIB,
                         .offers_from_bytes = 64 * KIB,
                         .blocks = {{SIZE_MAX, SCHEDULE_MAX_BLOCK_BYTES}}},
 };

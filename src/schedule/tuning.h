@@ -34,6 +34,9 @@ struct schedule_tuning {
     size_t twin_below_bytes;  /* zero-copy of two ranks writes both outputs in one pass */
     size_t reads_from_bytes;  /* from so many on a block may be read out of the other's memory:
                                  comm/algorithm/large_copy.c */
+    unsigned retake_ns;       /* what it costs a rank to write a line again that another has read
+                                 out of its memory … */
+    size_t retakes_to_bytes;  /* … of so many bytes at most: more have left its cache */
     size_t offers_from_bytes; /* messages from so many on are read out of the sender's memory:
                                  comm/messages/offer.c */
     struct {

@@ -40,15 +40,20 @@ enum { DONE, NOT_THESE, NEVER };
 /* After so many this rank looks whether somebody has closed the communicator. */
 enum { AT_ONCE_BYTES = 4 * 1024 * 1024 };
 
+/* Ranks that share processors change places once more for the first round, which pays only for so
+ * much larger blocks. */
+enum { OVERSUBSCRIBED_TIMES = 4 };
+
 /* In a broadcast and a gather one side's copy into boards overlaps the other's out of them: reads
- * gain nothing. Ranks that share processors would change places once more for the first round. */
+ * gain nothing. */
 bool large_copy_fits(const struct muster_comm *comm, const struct prepared *call)
 {
     bool even = !call->in_counts && !call->out_counts;
     bool gains = call->kind == MUSTER_ALL_GATHER || call->kind == MUSTER_SCATTER ||
                  call->kind == MUSTER_ALL_TO_ALL;
-    return gains && even && comm->reads && comm->size > 1 && !comm->oversubscribed &&
-           call->bytes >= comm->tuning->reads_from_bytes;
+    size_t least =
+        comm->tuning->reads_from_bytes * (comm->oversubscribed ? OVERSUBSCRIBED_TIMES : 1);
+    return gains && even && comm->reads && comm->size > 1 && call->bytes >= least;
 }
 
 /* ---- The choice ---- */
@@ -65,12 +70,23 @@ static struct schedule_trial *trial_of(struct muster_comm *comm, const struct pr
     return &comm->copies[call->kind - MUSTER_ALL_GATHER][size];
 }
 
+/* Data that is sent has been written since it was sent last. A line that another core has read
+ * costs its writer more, after the call, and that time belongs to the call that read it. */
+static uint64_t retake_ns(const struct muster_comm *comm, const struct prepared *call)
+{
+    size_t blocks = call->kind == MUSTER_ALL_GATHER ? 1 : (size_t)comm->size - 1;
+    size_t read = blocks * call->bytes;
+    return read <= comm->tuning->retakes_to_bytes ? read / SEGMENT_LINE * comm->tuning->retake_ns
+                                                  : 0;
+}
+
 static void note(struct muster_comm *comm, struct task *task, int way)
 {
     const struct large_copy *d = &way_of(task)->large_copy;
     if (comm->rank == 0) {
+        uint64_t later = way == READS ? retake_ns(comm, &task->call) : 0;
         schedule_trial_note(trial_of(comm, &task->call), way,
-                            (uint64_t)(deadline_now_ns() - d->begun_ns));
+                            (uint64_t)(deadline_now_ns() - d->begun_ns) + later);
     }
 }
 

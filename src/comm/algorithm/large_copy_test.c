@@ -140,6 +140,34 @@ static void both_ways_are_tried(void **state)
     pair_close(&pair);
 }
 
+/* It passes after the call, when the data is written for the next one. */
+static void reads_pay_for_what_writers_lose(void **state)
+{
+    (void)state;
+    struct pair pair;
+    open_two(&pair);
+    struct schedule_tuning dear = *pair.ranks[0].comm->tuning;
+    dear.retake_ns = 100000;
+    dear.retakes_to_bytes = COUNT * sizeof(float);
+    pair.ranks[0].comm->tuning = &dear;
+    remote_reads_begin(0, 0);
+    struct schedule_trial *trial =
+        &pair.ranks[0].comm->copies[MUSTER_ALL_TO_ALL - MUSTER_ALL_GATHER][0];
+    uint64_t later = COUNT * sizeof(float) / SEGMENT_LINE * dear.retake_ns;
+    for (int i = 0; i < 2 * SCHEDULE_TRIAL_EACH; i++) {
+        run_all(&pair);
+    }
+    assert_true(trial->ns[READS_WAY] > later);
+    assert_int_equal(schedule_trial_choose(trial), 1 - READS_WAY);
+    dear.retakes_to_bytes--;
+    *trial = (struct schedule_trial){0};
+    for (int i = 0; i < 2 * SCHEDULE_TRIAL_EACH; i++) {
+        run_all(&pair);
+    }
+    assert_true(trial->ns[READS_WAY] < later);
+    pair_close(&pair);
+}
+
 static void nothing_is_read_before_the_other_has_come(void **state)
 {
     (void)state;
@@ -272,6 +300,11 @@ static void what_gains_nothing_goes_by_boards(void **state)
     call.out_counts = NULL;
     call.kind = MUSTER_BROADCAST;
     assert_false(large_copy_fits(comm, &call));
+    call.kind = MUSTER_ALL_TO_ALL;
+    pair.ranks[0].comm->oversubscribed = true;
+    assert_false(large_copy_fits(comm, &call));
+    call.bytes *= 4;
+    assert_true(large_copy_fits(comm, &call));
     pair_close(&pair);
 }
 
@@ -280,6 +313,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_block_comes_to_its_place_either_way),
         cmocka_unit_test(both_ways_are_tried),
+        cmocka_unit_test(reads_pay_for_what_writers_lose),
         cmocka_unit_test(nothing_is_read_before_the_other_has_come),
         cmocka_unit_test(buffers_that_cannot_be_read_go_by_boards),
         cmocka_unit_test(what_was_read_of_one_that_closed_is_not_used),

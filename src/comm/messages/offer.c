@@ -5,8 +5,7 @@
  *
  * A receiver that cannot read (memory of a device, rules of ptrace(2), a kernel without the call)
  * refuses: the sender then writes the data of each offer, one after the other, into a second ring,
- * and offers nothing more in this stream. That ring lies in the half of the stream's memory which
- * ranks with a processor each do not use; ranks that share processors do not offer.
+ * and offers nothing more in this stream.
  *
  * Nobody writes into another rank's memory. A sender whose send failed may use its buffer again
  * while it is being read; it has closed the communicator before. One that has died leaves its
@@ -28,14 +27,17 @@
 /* After so many the receiver looks whether the sender has closed the communicator. */
 enum { AT_ONCE_BYTES = 256 * 1024 };
 enum { BYPASS_RING_BYTES = STREAM_BYTES / 4 };
+/* Where ranks share processors, smaller messages are faster through the ring. */
+enum { OVERSUBSCRIBED_FROM_BYTES = 4 * 1024 * 1024 };
 
-_Static_assert(offsetof(struct stream_ring, data) + BYPASS_RING_BYTES <= STREAM_BYTES / 2,
-               "the second ring fits into half of the first one's memory");
+_Static_assert(offsetof(struct stream_ring, data) + BYPASS_RING_BYTES <= SECOND_RING_BYTES,
+               "its counters and its data");
 
 void offer_open(struct muster_comm *comm)
 {
-    bool offers = comm->reads && !comm->oversubscribed;
-    comm->messages->offers_from_bytes = offers ? comm->tuning->offers_from_bytes : SIZE_MAX;
+    size_t from = comm->reads ? comm->tuning->offers_from_bytes : SIZE_MAX;
+    bool shares = comm->oversubscribed && from < OVERSUBSCRIBED_FROM_BYTES;
+    comm->messages->offers_from_bytes = shares ? OVERSUBSCRIBED_FROM_BYTES : from;
     for (int r = 0; r < comm->size; r++) {
         struct stream *s = &comm->messages->streams[r];
         s->bypass_in = s->bypass_out = line_ring_start(BYPASS_RING_BYTES);
@@ -44,7 +46,7 @@ void offer_open(struct muster_comm *comm)
 
 struct stream_ring *offer_bypass(struct stream_ring *ring)
 {
-    return (struct stream_ring *)(void *)(ring->data + STREAM_BYTES / 2);
+    return (struct stream_ring *)(void *)ring->second;
 }
 
 /* ---- the sender ---- */

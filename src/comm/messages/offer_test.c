@@ -238,6 +238,28 @@ static void refuse_at(int number, int code)
 }
 
 /* The second read is in the middle of a message, the third is of another. */
+/* Ranks that share processors change places for each offer. */
+static void only_larger_ones_are_offered_where_processors_are_shared(void **state)
+{
+    (void)state;
+    struct pair pair;
+    pair_open(&pair, false);
+    struct muster_comm *comm = pair.ranks[0].comm;
+    comm->tuning = &schedule_tunings[SCHEDULE_INTEL];
+    size_t from[2];
+    for (int shares = 0; shares < 2; shares++) {
+        comm->oversubscribed = shares;
+        offer_open(comm);
+        from[shares] = comm->messages->offers_from_bytes;
+    }
+    assert_int_equal(from[0], comm->tuning->offers_from_bytes);
+    assert_in_range(from[1], 2 * from[0], SIZE_MAX - 1);
+    comm->tuning = &schedule_tunings[SCHEDULE_AMD];
+    offer_open(comm);
+    assert_true(comm->messages->offers_from_bytes == SIZE_MAX);
+    pair_close(&pair);
+}
+
 static void what_cannot_be_read_comes_through_the_second_ring(void **state)
 {
     (void)state;
@@ -341,6 +363,7 @@ int main(void)
         cmocka_unit_test(several_are_read_out_of_the_senders_memory),
         cmocka_unit_test(one_alone_goes_through_the_ring),
         cmocka_unit_test(one_is_offered_by_a_sender_that_receives),
+        cmocka_unit_test(only_larger_ones_are_offered_where_processors_are_shared),
         cmocka_unit_test(what_cannot_be_read_comes_through_the_second_ring),
         cmocka_unit_test(what_was_read_of_a_sender_that_is_gone_does_not_count),
         cmocka_unit_test(what_does_not_fit_its_receive_is_left_out),

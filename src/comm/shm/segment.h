@@ -36,7 +36,8 @@ enum {
     OWNER_SLOTS = 2, /* more would drive the user's data out of the L2 cache */
     OWNER_BYTES = 64 * 1024,
     STREAM_BYTES = 256 * 1024, /* of which both ends may use less: shm/line_ring.h */
-    ROOTED_SLOTS = 32,         /* so many rooted calls a rank may be ahead: algorithm/rooted.c */
+    SECOND_RING_BYTES = STREAM_BYTES / 4 + 4 * SEGMENT_LINE,
+    ROOTED_SLOTS = 32, /* so many rooted calls a rank may be ahead: algorithm/rooted.c */
     ROOTED_BYTES = 4096,
     CPU_WORDS = 16, /* 1024 processors */
 };
@@ -123,6 +124,7 @@ struct stream_ring {
     alignas(SEGMENT_LINE) _Atomic uint64_t read;
     _Atomic uint32_t refused; /* 1: the reader has refused an offer: messages/offer.c */
     alignas(SEGMENT_LINE) char data[STREAM_BYTES];
+    alignas(SEGMENT_LINE) char second[SECOND_RING_BYTES]; /* a smaller ring: messages/offer.c */
 };
 
 /* What a rank publishes in a rooted call. */
