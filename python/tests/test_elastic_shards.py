@@ -1,6 +1,7 @@
 """Data sets by leases from Python: ElasticDL's tests of its shard services, as behaviour, and evaluation while a worker dies."""
 import json
 import os
+import re
 import signal
 
 import pytest
@@ -57,6 +58,19 @@ def test_evaluation_runs_after_the_last_step_whoever_dies_in_it(world):
     said = world.coordinators[0].text()
     assert 'epoch 2: 120 records committed' in said and 'testing: 120 records evaluated: count 120 (1 a record)' in said
     assert abs(end['output'] - end['expected']) <= 1e-4 * abs(end['expected']) + 1e-3
+
+
+def test_a_worker_that_trains_and_evaluates_is_lost_once(world):
+    os.mkfifo(world.folder / 'never')
+    other = world.start('elastic_shards.py', 'train_then_evaluate')
+    worker = world.start('elastic_shards.py', 'train_then_evaluate', env={'HOLD_TRAINING': str(world.folder / 'never')})
+    worker.wait_for_line('held')
+    worker.popen.kill()
+    worker.popen.wait()
+    assert end_of(other)['records'] == 120
+    world.coordinators[0].end()
+    said = world.coordinators[0].text()
+    assert ' 1 lost, ' in said and re.findall(rf'lost(:?) \S+:{worker.popen.pid}: ', said) == ['', ':'], said
 
 
 def test_records_of_a_worker_that_is_killed_are_evaluated_by_another(world):

@@ -5,6 +5,7 @@
 #include "core/pid_space.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,16 +96,45 @@ struct wire_message identity_hello(uint64_t incarnation, const uint8_t token[WIR
     return m;
 }
 
-int identity_incarnation(uint64_t *ret, struct muster_err *err)
+static _Atomic uint64_t process; /* 0: it has no number yet */
+static _Atomic uint64_t numbers; /* that were given */
+
+/* A child is another process. */
+static void forget_in_child(void)
 {
-    uint64_t incarnation = 0;
-    while (incarnation == 0) {
-        if (getrandom(&incarnation, sizeof incarnation, 0) < 0) {
+    atomic_store(&process, 0);
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, forget_in_child);
+}
+
+/* Of two threads that are the first ones, the number of the faster is that of both. */
+static int number_process(uint64_t *ret, struct muster_err *err)
+{
+    uint64_t none = 0, number = atomic_load(&process);
+    while (number == 0) {
+        if (getrandom(&number, sizeof number, 0) < 0) {
             return muster_fail(err, MUSTER_EOS, "no random numbers: %s", strerror(errno));
         }
+        number &= INCARNATION_PROCESS;
+        if (number != 0 && !atomic_compare_exchange_strong(&process, &none, number)) {
+            number = none;
+        }
     }
-    *ret = incarnation;
+    *ret = number;
     return 0;
+}
+
+int identity_incarnation(uint64_t kind, uint64_t *ret, struct muster_err *err)
+{
+    uint64_t number = 0;
+    int r = number_process(&number, err);
+    if (r == 0) {
+        *ret = kind | (atomic_fetch_add(&numbers, 1) << 48 & INCARNATION_NUMBER) | number;
+    }
+    return r;
 }
 
 void identity_waiting(pthread_mutex_t *mutex, pthread_cond_t *changed)

@@ -59,7 +59,7 @@ static int read_options(struct muster_shards *s, const struct muster_shards_opti
     r = r < 0 ? r
               : identity_copy(sums, WIRE_SUM_NAMES_MAX, "the names of sums", &s->sum_names, err);
     r = r < 0 ? r : identity_set_aside(o->set_aside, &s->set_aside, err);
-    return r < 0 ? r : identity_incarnation(&s->incarnation, err);
+    return r < 0 ? r : identity_incarnation(INCARNATION_LEASES, &s->incarnation, err);
 }
 
 int leaser_open(const struct muster_shards_options *options, struct muster_shards **ret,

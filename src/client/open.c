@@ -107,7 +107,7 @@ static int open_sockets(struct muster_elastic *job, const char *host, struct mus
     job->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     return job->wake_fd < 0
                ? muster_fail(err, MUSTER_EOS, "cannot begin a job: %s", strerror(errno))
-               : identity_incarnation(&job->incarnation, err);
+               : identity_incarnation(0, &job->incarnation, err);
 }
 
 int open_job(const struct muster_elastic_options *options, struct muster_elastic **ret,

@@ -113,7 +113,8 @@ def evaluate():
 
 
 def train_then_evaluate():
-    """Steps of all workers over one data set, then another one by leases, which is made before training; held in the middle of it."""
+    """Steps of all workers over one data set, then another one by leases, which is made before training; held in the middle of it, or of
+    training."""
     import torch
     from muster.elastic import Job, evaluate as share
     data = torch.utils.data.TensorDataset(torch.arange(120.0).reshape(-1, 1))
@@ -123,7 +124,11 @@ def train_then_evaluate():
     job = Job(model, optimizer)
     loader, calls = job.loader(data, batch_size=8, epochs=2), []
     for _ in job.epochs():
-        for batch, in loader:
+        for number, (batch,) in enumerate(loader):
+            if number == 3 and os.environ.get('HOLD_TRAINING'):
+                print('held', flush=True)
+                with open(os.environ['HOLD_TRAINING']):
+                    pass
             optimizer.zero_grad()
             model(batch).mean().backward()
             optimizer.step()

@@ -148,11 +148,14 @@ static void append_loss(struct arbiter *a, uint64_t incarnation, enum rendezvous
 void arbiter_lose(struct arbiter *a, enum arbiter_effect_kind kind, uint64_t incarnation,
                   enum rendezvous_reason reason)
 {
-    const struct arbiter_effect lost = {.kind = kind, .to = incarnation, .record = reason};
-    if (losses_counts(reason)) {
+    struct arbiter_effect lost = {.kind = kind, .to = incarnation, .record = reason};
+    bool again = losses_counts(reason) && losses_has_process(&a->losses, incarnation);
+    if (again) {
+        lost.kind = ARBITER_LOST_AGAIN;
+    } else if (losses_counts(reason)) {
         append_loss(a, incarnation, reason);
     }
-    if (!a->failed) {
+    if (!a->failed && !(again && kind == ARBITER_LEASER_LOST)) {
         arbiter_fail(a, arbiter_effects_add(a->out, lost, a->err));
     }
 }

@@ -4,6 +4,7 @@
 
 #include "base/testing/test.h"
 #include "coordinator/arbiter/entry.h"
+#include "wire/incarnation.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +44,7 @@ struct scene {
     size_t sent_count;
     uint64_t hung_up; /* the last one */
     uint64_t lost;    /* the last one, and why */
+    int told;         /* how many effects were of that */
     enum rendezvous_reason reason;
     int opened;
     bool served, ended;
@@ -124,8 +126,13 @@ static int feed(struct scene *scene, struct arbiter_event event)
         case ARBITER_SEND: note_sent(scene, effect); break;
         case ARBITER_HANG_UP: scene->hung_up = effect->to; break;
         case ARBITER_OPENED: scene->opened++; break;
+        case ARBITER_LOST_AGAIN:
+            assert_true(scene->told > 0);
+            scene->told++;
+            break;
         case ARBITER_LOST:
         case ARBITER_LEASER_LOST:
+            scene->told++;
             scene->lost = effect->to;
             scene->reason = (enum rendezvous_reason)effect->record;
             break;
@@ -1221,6 +1228,44 @@ static void who_was_lost_is_in_the_journal(void **state)
     end_scene(scene);
 }
 
+static void enrolls(struct scene *scene, uint64_t who)
+{
+    const struct wire_message enroll = {
+        .kind = WIRE_ENROLL,
+        .enroll = {.dataset = {.name = {"b", 1}, .records = 8, .epochs = 1, .batch = 4},
+                   .name = {"two", 3}}};
+    assert_int_equal(says(scene, who, enroll), 0);
+}
+
+/* Whichever of the two is lost first: people are told once. */
+static void a_process_that_trains_and_works_by_leases_is_one_loss(void **state)
+{
+    (void)state;
+    const uint64_t leaser = INCARNATION_LEASES | UINT64_C(3) << 48 | 2;
+    for (int leaser_first = 0; leaser_first < 2; leaser_first++) {
+        struct scene *scene = new_scene();
+        joins_as(scene, 1, (struct wire_text){"one", 3});
+        joins_as(scene, 2, (struct wire_text){"two", 3});
+        enrolls(scene, leaser);
+        if (leaser_first) {
+            feed(scene, (struct arbiter_event){.kind = ARBITER_DEAD, .incarnation = leaser});
+        }
+        feed(scene, (struct arbiter_event){.kind = ARBITER_DEAD, .incarnation = 2});
+        reports(scene, 1, 0, 0, 0, true);
+        feed(scene, (struct arbiter_event){.kind = ARBITER_DEAD, .incarnation = leaser});
+        expect_loss(scene, 1, "two");
+        assert_int_equal(scene->told, 1 + leaser_first); /* that a member is out is to be known */
+        begin(scene, scene->journaled);
+        expect_loss(scene, 1, "two");
+        joins_as(scene, UINT64_C(1) << 48 | 1, (struct wire_text){"one", 3});
+        reports(scene, 1, 0, 0, 0, true);
+        feed(scene, (struct arbiter_event){.kind = ARBITER_DEAD, .incarnation = 1});
+        reports(scene, UINT64_C(1) << 48 | 1, 0, 0, 0, true);
+        expect_loss(scene, 2, "one"); /* two that train are two, in one program, too */
+        end_scene(scene);
+    }
+}
+
 static void the_last_losses_are_kept_and_all_are_counted(void **state)
 {
     (void)state;
@@ -1433,6 +1478,7 @@ int main(void)
         cmocka_unit_test(a_first_pass_may_take_long),
         cmocka_unit_test(a_first_pass_may_take_the_most_that_any_may),
         cmocka_unit_test(a_worker_says_that_the_job_has_failed),
+        cmocka_unit_test(a_process_that_trains_and_works_by_leases_is_one_loss),
         cmocka_unit_test(the_last_losses_are_kept_and_all_are_counted),
         cmocka_unit_test(who_was_lost_is_in_the_journal),
         cmocka_unit_test(a_snapshot_takes_the_place_of_all_records),

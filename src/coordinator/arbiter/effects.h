@@ -30,6 +30,7 @@ enum arbiter_effect_kind {
     ARBITER_OPENED, /* a generation */
     ARBITER_LOST, /* to: left out of the generation that follows; record: enum rendezvous_reason */
     ARBITER_LEASER_LOST, /* to: its leases go to others; record: the same */
+    ARBITER_LOST_AGAIN,  /* as ARBITER_LOST, where its leases were lost before: people were told */
 };
 
 struct arbiter_effect {

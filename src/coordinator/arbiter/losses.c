@@ -2,6 +2,7 @@
 #include "coordinator/arbiter/losses.h"
 
 #include "coordinator/arbiter/entry.h"
+#include "wire/incarnation.h"
 
 #include <string.h>
 
@@ -21,6 +22,15 @@ void losses_add(struct losses *losses, const struct loss *loss)
     }
     losses->list[losses->kept++] = *loss;
     losses->count++;
+}
+
+bool losses_has_process(const struct losses *losses, uint64_t incarnation)
+{
+    size_t i = losses->kept;
+    while (i > 0 && !incarnation_is_beside(losses->list[i - 1].incarnation, incarnation)) {
+        i--;
+    }
+    return i > 0;
 }
 
 const char *losses_name(const struct losses *losses, uint64_t incarnation)

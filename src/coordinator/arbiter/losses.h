@@ -29,6 +29,9 @@ bool losses_counts(enum rendezvous_reason reason);
 
 void losses_add(struct losses *losses, const struct loss *loss);
 
+/* Its process is among those that are kept: it trained, and worked by leases, too. */
+bool losses_has_process(const struct losses *losses, uint64_t incarnation);
+
 /* "": it is none of those that are kept. */
 const char *losses_name(const struct losses *losses, uint64_t incarnation);
 

@@ -89,7 +89,9 @@ static void note_lost(struct server *s, const struct arbiter_effect *effect)
 {
     const char *name = arbiter_name(s->arbiter, effect->to);
     enum rendezvous_reason reason = (enum rendezvous_reason)effect->record;
-    say_lost(s, effect);
+    if (effect->kind == ARBITER_LOST) {
+        say_lost(s, effect);
+    }
     if (reason != RENDEZVOUS_DONE) {
         pace_note(&s->pace, reason == RENDEZVOUS_LEFT ? PACE_LEFT : PACE_LOST, name);
     }
@@ -132,7 +134,8 @@ static void carry_out(struct server *s, const struct arbiter_effect *effect,
         s->status_due = true;
         break;
     case ARBITER_OPENED: s->status_due = true; break;
-    case ARBITER_LOST: note_lost(s, effect); break;
+    case ARBITER_LOST:
+    case ARBITER_LOST_AGAIN: note_lost(s, effect); break;
     case ARBITER_LEASER_LOST: /* nobody has waited for it */
         say_lost(s, effect);
         s->status_due = true;

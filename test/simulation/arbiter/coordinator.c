@@ -203,6 +203,7 @@ static void carry_out(struct job *job, const struct arbiter_effect *effect)
     case ARBITER_ASIDE:
     case ARBITER_OPENED:
     case ARBITER_LOST:
+    case ARBITER_LOST_AGAIN:
     case ARBITER_LEASER_LOST: break;
     }
 }
