@@ -182,7 +182,10 @@ static bool say(struct world *w, const uint8_t *at)
     begin_saying(&s, w, at);
     struct wire_message m = {.term = s.now.term};
     switch (at[2] % MESSAGES) {
-    case 0: m.kind = WIRE_JOIN; break;
+    case 0:
+        m.kind = WIRE_JOIN;
+        m.join.environment = at[3] % 3;
+        break;
     case 1:
         m.kind = WIRE_LEAVE;
         m.leave.finished = at[3] & 1;

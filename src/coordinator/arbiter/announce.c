@@ -45,6 +45,19 @@ static void keep_prepared(struct arbiter *a)
     arbiter_fail(a, entry_write_message(&message, &a->prepared, a->err));
 }
 
+/* That of the first members: whoever has another one was refused. */
+static void append_environment(struct arbiter *a)
+{
+    size_t offset = a->out->bytes.used;
+    for (uint32_t i = 0; i < a->rendezvous->room && a->environment == 0; i++) {
+        if (a->rendezvous->peers[i].next && a->cards[i].environment != 0) {
+            a->environment = a->cards[i].environment;
+            entry_write_number(a->environment, &a->out->bytes);
+            arbiter_append(a, ENTRY_ENVIRONMENT, offset);
+        }
+    }
+}
+
 static void append_generation(struct arbiter *a, const struct rendezvous_effect *effect)
 {
     size_t offset = a->out->bytes.used;
@@ -65,6 +78,7 @@ static void append_generation(struct arbiter *a, const struct rendezvous_effect 
     offset = a->out->bytes.used;
     arbiter_write_names(a, true, &a->out->bytes);
     arbiter_append(a, ENTRY_NAMES, offset);
+    append_environment(a);
 }
 
 static void append_checkpoint(struct arbiter *a, uint64_t version)

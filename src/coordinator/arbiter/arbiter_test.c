@@ -1228,6 +1228,82 @@ static void who_was_lost_is_in_the_journal(void **state)
     end_scene(scene);
 }
 
+static void joins_with(struct scene *scene, uint64_t who, uint64_t environment)
+{
+    const struct wire_message join = {.kind = WIRE_JOIN, .join.environment = environment};
+    assert_int_equal(says(scene, who, join), 0);
+}
+
+/* Refused is who computes other bits than members do, also those of an earlier coordinator, who say
+ * nothing of it when they come back; who does not care is not. The journal has it once. */
+static void the_environment_is_in_the_journal(void **state)
+{
+    (void)state;
+    for (int how = 0; how < 3; how++) {
+        struct scene *scene = new_scene();
+        joins_with(scene, 1, 7);
+        assert_int_equal(scene->journaled, 2);
+        joins_with(scene, 2, 7);
+        assert_int_equal(scene->journal[scene->journaled - 1].kind, ENTRY_ENVIRONMENT);
+        if (how > 0) {
+            begin(scene, scene->journaled);
+            reports(scene, 1, 0, 0, 0, false);
+            reports(scene, 2, 0, 0, 0, false);
+        }
+        if (how > 1) {
+            compacts(scene);
+            begin(scene, scene->journaled);
+            reports(scene, 1, 0, 0, 0, false);
+            reports(scene, 2, 0, 0, 0, false);
+        }
+        size_t journaled = scene->journaled;
+        joins_with(scene, 3, 8);
+        assert_non_null(sent_to(scene, 3, WIRE_REFUSED));
+        assert_int_equal(scene->hung_up, 3);
+        joins_with(scene, 4, 7);
+        assert_null(sent_to(scene, 4, WIRE_REFUSED));
+        joins_with(scene, 5, 0);
+        assert_null(sent_to(scene, 5, WIRE_REFUSED));
+        reports(scene, 1, 0, 0, 0, true);
+        reports(scene, 2, 0, 0, 0, true);
+        for (size_t i = journaled; i < scene->journaled; i++) {
+            assert_int_not_equal(scene->journal[i].kind, ENTRY_ENVIRONMENT);
+        }
+        end_scene(scene);
+    }
+}
+
+/* Of a journal that was changed: none, a second one, or half of one. */
+static void an_environment_is_one_number(void **state)
+{
+    (void)state;
+    static const uint8_t seven[9] = {7}, none[8] = {0};
+    const struct {
+        const uint8_t *bytes;
+        size_t count;
+        int expected;
+    } records[] = {
+        {seven, 8, 0}, {none, 8, MUSTER_EDATA}, {seven, 9, MUSTER_EDATA}, {seven, 7, MUSTER_EDATA}};
+    const struct arbiter_options options = {
+        .sizes = {1, 4, 2}, .peers = 8, .lease_ms = SHARD_LEASE_MS, .first_ms = SHARD_LEASE_MS};
+    for (size_t i = 0; i < sizeof records / sizeof *records; i++) {
+        struct arbiter *arbiter = NULL;
+        struct arbiter_effects effects;
+        const struct arbiter_event event = {.kind = ARBITER_REPLAY,
+                                            .record = ENTRY_ENVIRONMENT,
+                                            .bytes = records[i].bytes,
+                                            .count = records[i].count};
+        arbiter_effects_init(&effects);
+        assert_int_equal(arbiter_new(&options, &arbiter, NULL), 0);
+        assert_int_equal(arbiter_step(arbiter, &event, &effects, NULL), records[i].expected);
+        if (records[i].expected == 0) {
+            assert_int_equal(arbiter_step(arbiter, &event, &effects, NULL), MUSTER_EDATA);
+        }
+        arbiter_free(arbiter);
+        arbiter_effects_done(&effects);
+    }
+}
+
 static void enrolls(struct scene *scene, uint64_t who)
 {
     const struct wire_message enroll = {
@@ -1478,6 +1554,8 @@ int main(void)
         cmocka_unit_test(a_first_pass_may_take_long),
         cmocka_unit_test(a_first_pass_may_take_the_most_that_any_may),
         cmocka_unit_test(a_worker_says_that_the_job_has_failed),
+        cmocka_unit_test(the_environment_is_in_the_journal),
+        cmocka_unit_test(an_environment_is_one_number),
         cmocka_unit_test(a_process_that_trains_and_works_by_leases_is_one_loss),
         cmocka_unit_test(the_last_losses_are_kept_and_all_are_counted),
         cmocka_unit_test(who_was_lost_is_in_the_journal),

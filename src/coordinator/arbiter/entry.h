@@ -32,6 +32,7 @@ enum entry_kind {
     ENTRY_FAILURE,    /* why the job has failed, a text */
     ENTRY_ASIDE,      /* asides_write */
     ENTRY_LEASE_ASIDE, /* the same, of a data set by leases; its position, but in a snapshot */
+    ENTRY_ENVIRONMENT, /* of all workers of the job, as the first of them said: a number, not 0 */
     ENTRY_KINDS,
 };
 

@@ -21,20 +21,20 @@ static void note_join(struct arbiter *a, const struct arbiter_event *event)
     }
 }
 
-/* Equal bits are asked for, and somebody who is here computes others. What those have who joined an
- * earlier coordinator is not known. */
+/* Equal bits are asked for, and others are computed by a member, of this coordinator or an earlier
+ * one, or by one that waits to be one. */
 static bool computes_other_bits(const struct arbiter *a, const struct wire_join *join)
 {
-    for (uint32_t i = 0; i < a->rendezvous->room && join->environment != 0; i++) {
+    uint64_t ours = join->environment;
+    bool differs = ours != 0 && a->environment != 0 && a->environment != ours;
+    for (uint32_t i = 0; i < a->rendezvous->room && ours != 0; i++) {
         const struct rendezvous_peer *peer = &a->rendezvous->peers[i];
-        uint64_t theirs = a->cards[i].environment;
         bool here = peer->standing == RENDEZVOUS_MEMBER || peer->standing == RENDEZVOUS_JOINING;
-        if (here && a->cards[i].incarnation == peer->incarnation && theirs != 0 &&
-            theirs != join->environment) {
-            return true;
-        }
+        uint64_t theirs = a->cards[i].environment;
+        differs = differs || (here && a->cards[i].incarnation == peer->incarnation && theirs != 0 &&
+                              theirs != ours);
     }
-    return false;
+    return differs;
 }
 
 static void hear_join(struct arbiter *a, const struct arbiter_event *event)

@@ -73,6 +73,8 @@ struct arbiter {
     struct ledger ledger;
     struct leases leases;
     struct losses losses;
+    uint64_t
+        environment; /* the journal's: of all members, where equal bits are asked for; else 0 */
     struct asides asides;
     uint32_t asides_opened; /* of them: those that all members of the generation leave out */
     struct shard_dataset datasets[SHARD_DATASETS_MAX];

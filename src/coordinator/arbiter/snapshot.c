@@ -115,6 +115,10 @@ int arbiter_snapshot(struct arbiter *a, struct buf *ret, struct muster_err *err)
     if (a->rendezvous->generation > 0) {
         add_generation(a, &section, ret);
     }
+    if (a->environment != 0) {
+        entry_write_number(a->environment, &section);
+        add(ENTRY_ENVIRONMENT, &section, ret);
+    }
     entry_write_number(a->rendezvous->logged, &section);
     add(ENTRY_LOGGED, &section, ret);
     if (!leases_are_unused(&a->leases)) {
