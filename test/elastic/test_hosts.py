@@ -33,8 +33,11 @@ class HostsJob(Job):
     def coordinator_words(self):
         return self.hosts.command(2, *super().coordinator_words())
 
+    def host_of(self, number):
+        return number % 2
+
     def worker_words(self, number, sleep_ms):
-        host = number % 2
+        host = self.host_of(number)
         words = super().worker_words(number, sleep_ms)
         return self.hosts.command(host, 'env', f'MUSTER_TEST_HOST={self.hosts.addresses[host]}', *words)
 
@@ -50,6 +53,19 @@ class HostsJob(Job):
 
     def set_link(self, host, state):
         subprocess.run(['ip', '-n', self.hosts.switch, 'link', 'set', f'port{host}', state], check=True)
+
+
+class SpreadJob(HostsJob):
+    """A worker on each host; the last one's is that of the coordinator."""
+
+    def host_of(self, number):
+        return number
+
+    def cut_link(self, one, other):
+        """Nothing that the one sends arrives at the other, nor the other way round; both reach all the rest."""
+        for here, there in ((one, other), (other, one)):
+            rule = ['iptables', '-A', 'OUTPUT', '-d', self.hosts.addresses[there], '-j', 'DROP']
+            subprocess.run(self.hosts.command(here, *rule), check=True)
 
 
 @pytest.fixture
@@ -97,6 +113,24 @@ def test_all_workers_on_other_hosts_die(tmp_path, hosts, count, away):
         assert job.wait_for_end() == 0
         check_ends(job)
         assert newcomer.steps()[0][0] == 1
+
+
+def test_of_two_that_cannot_reach_each_other_the_younger_goes(tmp_path, hosts):
+    """Both reach the coordinator, and the third one; the older trains on with that."""
+    with SpreadJob(tmp_path, hosts, epochs=40, sleep_ms=5, held=True) as job:
+        for size in (1, 2, 3):
+            job.add_worker()
+            wait_for(lambda count=size: all(worker.size == count for worker in job.workers), f'{size} train')
+        older, younger, third = job.workers
+        job.cut_link(0, 1)
+        assert younger.process.wait() == 75, job.log()
+        assert 'an older member could not reach it' in job.log()
+        version = older.version
+        wait_for(lambda: older.version > version and older.size == third.size == 2, 'the others train on')
+        job.workers.remove(younger)
+        assert job.wait_for_end() == 0
+        assert check_ends(job) == job.serial()['model']
+        assert job.log().count('lost ') == 1 and ' 1 lost' in job.log()
 
 
 def goes_on(job, worker, version):
