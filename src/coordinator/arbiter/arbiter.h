@@ -119,6 +119,7 @@ int arbiter_snapshot(struct arbiter *arbiter, struct buf *ret, struct muster_err
 uint64_t arbiter_term(const struct arbiter *arbiter);
 uint64_t arbiter_generation(const struct arbiter *arbiter);
 bool arbiter_is_open(const struct arbiter *arbiter);     /* its generation is not being closed */
+bool arbiter_is_restored(const struct arbiter *arbiter); /* … has begun from a checkpoint */
 uint64_t arbiter_version(const struct arbiter *arbiter); /* of the last step in the log */
 /* When something runs out; INT64_MAX: nothing does. */
 int64_t arbiter_next_ms(const struct arbiter *arbiter);

@@ -104,6 +104,11 @@ bool arbiter_is_open(const struct arbiter *a)
     return a->rendezvous->phase == RENDEZVOUS_RUNNING;
 }
 
+bool arbiter_is_restored(const struct arbiter *a)
+{
+    return a->rendezvous->restored;
+}
+
 uint64_t arbiter_version(const struct arbiter *a)
 {
     return a->ledger.version;

@@ -149,7 +149,8 @@ static struct pace_look look_at(const struct server *s)
                               .now_unix_ms = clock_unix_ms(),
                               .generation = arbiter_generation(s->arbiter),
                               .version = arbiter_version(s->arbiter),
-                              .is_open = arbiter_is_open(s->arbiter)};
+                              .is_open = arbiter_is_open(s->arbiter),
+                              .restored = arbiter_is_restored(s->arbiter)};
 }
 
 static void measure(struct server *s)

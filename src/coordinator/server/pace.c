@@ -144,6 +144,7 @@ static bool note_generation(struct pace *pace, const struct pace_look *look)
         keep_ended(pace, look, recovery,
                    pace->closed ? (double)(look->now_ms - pace->since_ms) : 0);
     }
+    pace->was_away = pace->was_away && !look->restored; /* nobody has trained meanwhile */
     pace->generation = look->generation;
     pace->base = pace->version = look->version;
     pace->next = first ? (struct pace_recovery){0} : pace->next;

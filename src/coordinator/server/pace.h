@@ -43,7 +43,8 @@ struct pace_look {
     int64_t now_unix_ms;
     uint64_t generation;
     uint64_t version;
-    bool is_open; /* the generation is not being closed */
+    bool is_open;  /* the generation is not being closed */
+    bool restored; /* … and none of its workers had the model */
 };
 
 struct pace {

@@ -130,6 +130,24 @@ static void a_coordinator_was_away_until_it_hears_of_a_step(void **state)
     assert_false(step(&s, STEP_MS));
 }
 
+/* All were stopped with it, as by muster suspend: others begin with the checkpoint. */
+static void where_no_worker_has_trained_meanwhile_nothing_is_said_of_that(void **state)
+{
+    (void)state;
+    struct scene s;
+    train(&s);
+    size_t before = s.pace.recovery_count;
+    pace_begin(&s.pace, &s.now, 400);
+    s.now.is_open = false;
+    assert_false(look(&s, 100));
+    s.now.restored = true;
+    open_next(&s, 10);
+    (void)step(&s, STEP_MS);
+    for (size_t i = before; i < s.pace.recovery_count; i++) {
+        assert_int_not_equal(s.pace.recoveries[i].kind, PACE_COORDINATOR);
+    }
+}
+
 /* The model of step 40 was read from a checkpoint. */
 static void steps_that_are_done_again_are_counted_when_the_generation_opens(void **state)
 {
@@ -193,6 +211,7 @@ int main(void)
         cmocka_unit_test(a_death_in_a_recovery_is_of_the_same_one),
         cmocka_unit_test(a_join_costs_what_passed_since_the_last_step),
         cmocka_unit_test(a_coordinator_was_away_until_it_hears_of_a_step),
+        cmocka_unit_test(where_no_worker_has_trained_meanwhile_nothing_is_said_of_that),
         cmocka_unit_test(steps_that_are_done_again_are_counted_when_the_generation_opens),
         cmocka_unit_test(the_newest_recoveries_are_kept),
         cmocka_unit_test(the_rate_is_that_of_the_last_seconds),
