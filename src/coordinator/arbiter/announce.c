@@ -174,11 +174,23 @@ void arbiter_lose(struct arbiter *a, enum arbiter_effect_kind kind, uint64_t inc
     }
 }
 
+/* Its slot may be free by now. */
+static bool was_silent(const struct arbiter *a, uint64_t incarnation)
+{
+    uint32_t i = 0;
+    while (i < a->rendezvous->room && a->cards[i].incarnation != incarnation) {
+        i++;
+    }
+    return i < a->rendezvous->room && a->cards[i].silent;
+}
+
 static void leave_out(struct arbiter *a, const struct rendezvous_effect *effect)
 {
+    bool silent = effect->reason == RENDEZVOUS_DIED && was_silent(a, effect->to);
+    enum rendezvous_reason reason = silent ? RENDEZVOUS_SILENT : effect->reason;
     arbiter_records_return(a, effect->to);
-    arbiter_lose(a, ARBITER_LOST, effect->to, effect->reason);
-    arbiter_blame_left_out(a, effect->to, effect->reason);
+    arbiter_lose(a, ARBITER_LOST, effect->to, reason);
+    arbiter_blame_left_out(a, effect->to, reason);
 }
 
 /* Who waited for records of what does not count any more waits still. */

@@ -575,6 +575,8 @@ static void who_is_silent_for_a_lease_is_given_up(void **state)
     assert_non_null(sent_to(scene, 1, WIRE_CLOSE));
     reports(scene, 1, 0, 0, 0, true);
     assert_int_equal(sent_to(scene, 1, WIRE_OPEN)->members, 1);
+    assert_int_equal(scene->lost, 2);
+    assert_int_equal(scene->reason, RENDEZVOUS_SILENT); /* its process may be there, stopped */
     asks(scene, 1, BATCH);
     assert_int_equal(sent_to(scene, 1, WIRE_GRANT)->range.first, 0);
     end_scene(scene);

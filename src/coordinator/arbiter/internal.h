@@ -22,6 +22,7 @@ struct card {
     int64_t since_ms;           /* when it told so */
     uint64_t passes;            /* that it told of, and brought back */
     bool expired;
+    bool silent; /* it is given up as its lease ran out: nobody knows of its process */
     char name[ARBITER_NAME_BYTES]; /* of its pod, clean; "": it has said none */
     bool away;                     /* its connection has ended */
     bool watched;                  /* … and how its process ends will be told */

@@ -42,6 +42,7 @@ static void note_expired(struct arbiter *a, uint64_t owner)
     struct card *card = arbiter_card(a, owner);
     if (card) {
         card->expired = true;
+        card->silent = true;
         a->any_expired = true;
     }
 }
