@@ -1,6 +1,8 @@
 /* See connection.h. */
 #include "client/socket/connection.h"
 
+#include "comm/endpoint/address.h"
+
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -246,6 +248,7 @@ static int finish_connecting(struct connection *c, struct muster_err *err)
     }
     (void)getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &code, &bytes);
     c->connecting = false;
+    code = code == 0 && address_is_self(c->fd) ? ECONNREFUSED : code;
     return code == 0 ? 0 : fail_unavailable(code, err);
 }
 

@@ -160,6 +160,23 @@ int address_listen(const struct address *at)
     return listens ? fd : close_failed(fd);
 }
 
+/* Who connects to a port of its own machine at which nobody listens may be given that very port to
+ * connect from: TCP then takes the two for each other's ends (RFC 9293, simultaneous open). */
+bool address_is_self(int fd)
+{
+    struct address here = {0}, there = {0};
+    socklen_t here_bytes = sizeof here, there_bytes = sizeof there;
+    if (getsockname(fd, &here.any, &here_bytes) < 0 ||
+        getpeername(fd, &there.any, &there_bytes) < 0 ||
+        here.any.sa_family != there.any.sa_family || address_port(&here) != address_port(&there)) {
+        return false;
+    }
+    return here.any.sa_family == AF_INET6
+               ? IN6_ARE_ADDR_EQUAL(&here.six.sin6_addr, &there.six.sin6_addr)
+               : here.any.sa_family == AF_INET &&
+                     here.four.sin_addr.s_addr == there.four.sin_addr.s_addr;
+}
+
 int address_begin(const struct sockaddr *to, socklen_t bytes)
 {
     int fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -177,6 +194,7 @@ int address_finish(int fd, int64_t deadline_ns)
     } while (ready <= 0 && (ready == 0 || errno == EINTR) && deadline_now_ns() < deadline_ns);
     if (ready == 1) {
         (void)getsockopt(fd, SOL_SOCKET, SO_ERROR, &failed, &size);
+        failed = failed == 0 && address_is_self(fd) ? ECONNREFUSED : failed;
     }
     errno = failed;
     return failed ? -1 : 0;

@@ -36,9 +36,11 @@ struct address address_of_machine(void);
 int address_listen(const struct address *at);
 int address_connect(const struct address *to, int64_t deadline_ns);
 /* In two steps, for whatever family: a descriptor that is connected, or will be; then, by the
- * deadline, whether it is (-1 and errno; it stays the caller's). */
+ * deadline, whether it is (-1 and errno; it stays the caller's). One that is connected to itself is
+ * refused: nobody listens there. */
 int address_begin(const struct sockaddr *to, socklen_t bytes);
 int address_finish(int fd, int64_t deadline_ns);
+bool address_is_self(int fd);
 
 /* "[fe80::1%eth0]:29500". The text is in ret. */
 enum { ADDRESS_TEXT_BYTES = 96 };

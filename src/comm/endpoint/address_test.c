@@ -69,6 +69,36 @@ static struct address fill_queue(int listener, int *ret_fds)
     return at;
 }
 
+/* As the kernel does by chance where a port of the range it gives out is connected to. */
+static int connect_to_itself(int family)
+{
+    struct address self = {.any = {.sa_family = (sa_family_t)family}};
+    socklen_t bytes = address_bytes(&self);
+    if (family == AF_INET6) {
+        self.six.sin6_addr = in6addr_loopback;
+    } else {
+        self.four.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    }
+    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    assert_int_equal(bind(fd, &self.any, bytes), 0);
+    assert_int_equal(getsockname(fd, &self.any, &bytes), 0);
+    assert_true(connect(fd, &self.any, bytes) == 0 || errno == EINPROGRESS);
+    return fd;
+}
+
+static void nobody_listens_to_itself(void **state)
+{
+    (void)state;
+    static const int families[] = {AF_INET, AF_INET6};
+    for (size_t i = 0; i < 2; i++) {
+        int fd = connect_to_itself(families[i]);
+        int64_t deadline_ns = deadline_after_ms(test_limit_ms());
+        assert_int_equal(address_finish(fd, deadline_ns), -1);
+        assert_int_equal(errno, ECONNREFUSED);
+        close(fd);
+    }
+}
+
 static void close_all(const int *fds, int num)
 {
     for (int i = 0; i < num; i++) {
@@ -329,6 +359,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_and_numbers),
         cmocka_unit_test(our_address_on_the_way),
+        cmocka_unit_test(nobody_listens_to_itself),
         cmocka_unit_test(signals_do_not_end_connecting),
         cmocka_unit_test(signals_do_not_put_off_a_deadline),
         cmocka_unit_test(the_user_ends_connecting),
