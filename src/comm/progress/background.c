@@ -129,7 +129,12 @@ static void give_back(struct muster_comm *const *comms, int num)
         } else if (is_helped(comm) && comm->naps++ < MAX_NAPS) {
             at = &comm->next_active;
         } else {
-            comm->active = false; /* before another look: background_add does it the other way */
+            comm->active = false;
+            /* Its thread appends a call and then looks at `active`: either it sees that we have
+             * left, or we see its call. The loads of the look below are acquire loads, which may
+             * go before an earlier store; the append is one atomic addition in the order of this
+             * fence, and so is that thread's look at `active`. */
+            atomic_thread_fence(memory_order_seq_cst);
             if (lane_in_flight(comm) > 0) {
                 comm->active = true;
                 at = &comm->next_active;
