@@ -111,10 +111,15 @@ static int close_document(struct loader *loader)
 
 /* --- events --- */
 
-/* NUL-terminated text of a token, owned by it; NULL when there is none. */
-static const char *token_text(struct fy_token *token)
+/* A copy of a token's text, the caller's; *ret is NULL when there is no token. What libfyaml 0.7.12
+ * gives with a NUL behind it, fy_token_get_text0(), has as many bytes as the text has characters.
+ */
+static int copy_text(struct fy_token *token, char **ret)
 {
-    return token ? fy_token_get_text0(token) : NULL;
+    size_t bytes = 0;
+    const char *text = token ? fy_token_get_text(token, &bytes) : NULL;
+    *ret = text ? strndup(text, bytes) : NULL;
+    return token && !*ret ? MUSTER_ENOMEM : 0;
 }
 
 /* The text of a folded scalar, piece by piece. libfyaml 0.7.12 counts its bytes wrongly when it
@@ -140,10 +145,12 @@ static int take_scalar(struct loader *loader, struct fy_event *event, struct yam
     struct fy_token *token = event->scalar.value;
     struct yaml_scalar scalar = {.text = "", .quoting = YAML_PLAIN};
     enum fy_scalar_style style = token ? fy_token_scalar_style(token) : FYSS_PLAIN;
+    muster_auto(free) char *tag = NULL, *anchor = NULL;
     struct buf folded;
-    int r = 0;
+    int r = copy_text(event->scalar.tag, &tag);
+    r = r < 0 ? r : copy_text(event->scalar.anchor, &anchor);
     buf_init(&folded, loader->limits->text_bytes_max);
-    if (style == FYSS_FOLDED) {
+    if (r == 0 && style == FYSS_FOLDED) {
         r = read_folded(token, &folded);
         scalar.text = buf_str(&folded);
         scalar.length = folded.used;
@@ -151,14 +158,29 @@ static int take_scalar(struct loader *loader, struct fy_event *event, struct yam
         scalar.text = fy_token_get_text(token, &scalar.length);
     }
     scalar.quoting = style == FYSS_PLAIN ? YAML_PLAIN : YAML_QUOTED;
-    scalar.tag = token_text(event->scalar.tag);
+    scalar.tag = tag;
     if (r == 0) {
-        r = scalar.text ? yaml_tree_scalar(&loader->tree, &scalar, token_text(event->scalar.anchor),
-                                           place, err)
+        r = scalar.text ? yaml_tree_scalar(&loader->tree, &scalar, anchor, place, err)
                         : MUSTER_ENOMEM;
     }
     buf_done(&folded);
     return r;
+}
+
+static int take_opening(struct loader *loader, bool mapping, struct fy_token *token,
+                        struct yaml_place place, struct muster_err *err)
+{
+    muster_auto(free) char *anchor = NULL;
+    int r = copy_text(token, &anchor);
+    return r < 0 ? r : yaml_tree_open(&loader->tree, mapping, anchor, place, err);
+}
+
+static int take_alias(struct loader *loader, struct fy_token *token, struct muster_err *err)
+{
+    muster_auto(free) char *name = NULL;
+    int r = copy_text(token, &name);
+    loader->last.column -= 1; /* the mark is behind the * */
+    return r < 0 ? r : yaml_tree_alias(&loader->tree, name, loader->last, err);
 }
 
 static int take_event(struct loader *loader, struct fy_event *event, struct muster_err *err)
@@ -169,22 +191,17 @@ static int take_event(struct loader *loader, struct fy_event *event, struct must
         place = (struct yaml_place){mark->line + 1, mark->column + 1};
         loader->last = place;
     }
-    struct yaml_tree *tree = &loader->tree;
     switch (event->type) {
     case FYET_DOCUMENT_START: return open_document(loader, err);
     case FYET_DOCUMENT_END: return close_document(loader);
     case FYET_MAPPING_START:
-        return yaml_tree_open(tree, true, token_text(event->mapping_start.anchor), place, err);
+        return take_opening(loader, true, event->mapping_start.anchor, place, err);
     case FYET_SEQUENCE_START:
-        return yaml_tree_open(tree, false, token_text(event->sequence_start.anchor), place, err);
+        return take_opening(loader, false, event->sequence_start.anchor, place, err);
     case FYET_MAPPING_END:
-    case FYET_SEQUENCE_END: return yaml_tree_close(tree, err);
+    case FYET_SEQUENCE_END: return yaml_tree_close(&loader->tree, err);
     case FYET_SCALAR: return take_scalar(loader, event, place, err);
-    case FYET_ALIAS: {
-        const char *name = token_text(event->alias.anchor);
-        loader->last.column -= 1; /* the mark is behind the * */
-        return name ? yaml_tree_alias(tree, name, loader->last, err) : MUSTER_ENOMEM;
-    }
+    case FYET_ALIAS: return take_alias(loader, event->alias.anchor, err);
     case FYET_NONE:
     case FYET_STREAM_START:
     case FYET_STREAM_END: break;

@@ -98,6 +98,9 @@ static void anchors_and_merges_are_expanded(void **state)
         {"<<: 5\n", "{}\n1:1 : << must be followed by a mapping or a list of mappings\n"},
         {"a: &a [*a]\n", "{\"a\":[\"*a\"]}\n1:8 a[0]: the alias *a has no anchor &a above it\n"},
         {"'<<': 1\n", "{\"<<\":1}\n"},
+        {"a: &éa 1\nb: &éb 2\nc: *éa\n", "{\"a\":1,\"b\":2,\"c\":1}\n"},
+        {"a: &日本 [1]\nb: *日本\n", "{\"a\":[1],\"b\":[1]}\n"},
+        {"*é", "\"*é\"\n1:1 : the alias *é has no anchor &é above it\n"},
     };
     EXPECT_ALL(samples);
 }
