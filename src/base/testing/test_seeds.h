@@ -6,6 +6,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { TEST_SEEDS_APART = 100003 };
 
 /* run() for the seeds 1 to `count`. MUSTER_SEED=N runs that one alone, MUSTER_SIMULATIONS=N so
  * many. */
@@ -22,7 +25,8 @@ static inline void test_each_seed(uint64_t count, void (*run)(uint64_t seed))
 /* The arguments `rounds N seed N`, each of which may be missing; another seed at each start. */
 static inline void test_read_rounds(int argc, char **argv, unsigned *rounds, uint64_t *ret_seed)
 {
-    *ret_seed = (uint64_t)clock_ms() % 1000000;
+    /* Programs that start at the same time have seeds that are further apart than their rounds. */
+    *ret_seed = ((uint64_t)clock_ms() + (uint64_t)getpid() * TEST_SEEDS_APART) % 1000000;
     for (int i = 1; i + 1 < argc; i++) {
         if (strcmp(argv[i], "rounds") == 0) {
             *rounds = (unsigned)strtoul(argv[i + 1], NULL, 10);
