@@ -12,7 +12,7 @@ import tarfile
 import tempfile
 
 import pytest
-from conftest import LIMIT_S, Muster, job
+from conftest import LIMIT_S, Muster, job, wait_for
 
 APPLETS = ('sh', 'cat', 'echo', 'sleep', 'setsid', 'id', 'nc', 'touch', 'true', 'hostname', 'grep', 'nslookup', 'wc', 'tty', 'kill', 'ln',
            'mkdir', 'stty', 'ps')
@@ -100,7 +100,7 @@ def engine(request):
         if user:
             engine.podman('system', 'reset', '--force', code=None)
             engine.podman('system', 'migrate', code=None)  # ends the user's own pause process
-            subprocess.run(['userdel', user], check=True)
+            wait_for(lambda: subprocess.run(['userdel', user], check=False).returncode == 0, 'no process of the user is left')
         shutil.rmtree(folder, ignore_errors=True)
 
 
