@@ -103,11 +103,12 @@ class Kubelet:
         heapq.heappush(self.due, (time.monotonic() + seconds, next(self.order), act))
 
     def send(self, method, path, body, content_type='application/json'):
-        """Whether it was taken: a pod may be gone meanwhile."""
+        """Whether it was taken: a pod may be gone meanwhile, or another one have its name."""
         self.connection.request(method, path, json.dumps(body), {'Content-Type': content_type})
         answer = self.connection.getresponse()
         text = answer.read()
-        assert answer.status < 300 or answer.status in (404, 409), f'{method} {path}: {text}'
+        is_another = answer.status == 422 and b'"field":"metadata.uid"' in text
+        assert answer.status < 300 or answer.status in (404, 409) or is_another, f'{method} {path}: {text}'
         return answer.status < 300
 
     def see(self, kind, found):
