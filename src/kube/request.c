@@ -33,6 +33,7 @@ struct exchange {
     bool said_slow;
     struct buf reply;
     long http_status;
+    int64_t sent_ms;        /* when it was told who we are */
     int64_t retry_after_ms; /* < 0: not asked for */
     char problem[CURL_ERROR_SIZE];
 };
@@ -60,15 +61,16 @@ static int add_header(struct curl_slist **headers, const char *name, const char 
 }
 
 /* On failure *ret has what there is so far. */
-static int make_headers(struct kube *kube, const struct exchange *x, struct curl_slist **ret,
+static int make_headers(struct kube *kube, struct exchange *x, struct curl_slist **ret,
                         struct muster_err *err)
 {
     int r = add_header(ret, "Accept", kube_accept(x->table));
     r = r < 0 ? r
               : add_header(ret, x->content_type ? "Content-Type" : "Expect",
                            x->content_type ? x->content_type : "");
+    x->sent_ms = clock_ms();
     return r < 0 ? err_no_memory(err)
-                 : kube_endpoint_authorize(kube->endpoint, clock_ms(), ret, err);
+                 : kube_endpoint_authorize(kube->endpoint, x->sent_ms, ret, err);
 }
 
 static long limit_ms(const struct kube *kube)
@@ -161,7 +163,7 @@ static int attempt(struct kube *kube, struct exchange *x, CURLcode *ret_result,
 static int64_t next_try_ms(struct kube *kube, const struct exchange *x)
 {
     if (x->http_status == RETRY_UNAUTHORIZED) {
-        return kube_endpoint_token_refused(kube->endpoint, clock_ms()) ? 0 : -1;
+        return kube_endpoint_token_refused(kube->endpoint, x->sent_ms, clock_ms()) ? 0 : -1;
     }
     bool busy = x->http_status == RETRY_TOO_MANY || x->http_status >= RETRY_SERVER_ERROR;
     return kube->is_cluster && busy && x->retry_after_ms <= PAUSE_MAX_MS ? x->retry_after_ms : -1;

@@ -41,7 +41,7 @@ static int outcome(struct kube_stream *s, const struct transfer_result *result,
                            curl_easy_strerror((CURLcode)result->curl_code));
     }
     if (result->http_status == RETRY_UNAUTHORIZED) { /* who opens it again shows another token */
-        (void)kube_endpoint_token_refused(s->kube->endpoint, clock_ms());
+        (void)kube_endpoint_token_refused(s->kube->endpoint, result->sent_ms, clock_ms());
     }
     if (result->http_status >= HTTP_REFUSED) {
         return kube_refuse(s->kube, result->http_status, buf_str(&s->refusal), s->refusal.used,

@@ -114,7 +114,7 @@ static int64_t next_try_ms(struct cluster_call *call, const struct transfer_resu
     bool answered = result->curl_code == CURLE_OK;
     int64_t now_ms = kube_cluster_now_ms();
     if (answered && result->http_status == RETRY_UNAUTHORIZED) {
-        return kube_endpoint_token_refused(k->endpoint, now_ms) ? now_ms : -1;
+        return kube_endpoint_token_refused(k->endpoint, result->sent_ms, now_ms) ? now_ms : -1;
     }
     if (is_permanent(result->curl_code)) {
         return -1;

@@ -189,7 +189,7 @@ static void take_answer(struct cluster_watch *w, const struct transfer_result *r
     if (answer.code == 0) {
         take_page(w, answer.object);
     } else if (answer.code == MUSTER_EUNAUTH) {
-        (void)kube_endpoint_token_refused(w->k->endpoint, kube_cluster_now_ms());
+        (void)kube_endpoint_token_refused(w->k->endpoint, result->sent_ms, kube_cluster_now_ms());
     }
     if (answer.code < 0 && answer.code != MUSTER_EGONE &&
         !(w->follow.how == WIRE_STREAM && answer.code == MUSTER_EINVAL)) {

@@ -239,18 +239,28 @@ int kube_endpoint_authorize(struct kube_endpoint *endpoint, int64_t now_ms,
     return more ? 0 : err_no_memory(err);
 }
 
-bool kube_endpoint_token_refused(struct kube_endpoint *endpoint, int64_t now_ms)
+static bool plugin_refused(struct kube_endpoint *e, int64_t sent_ms, int64_t now_ms)
 {
-    if (endpoint->target.exec) {
-        bool again = now_ms - endpoint->refused_ms >= TOKEN_REFUSED_MS;
-        endpoint->refused_ms = again ? now_ms : endpoint->refused_ms;
-        endpoint->expires_unix_ms = again ? 0 : endpoint->expires_unix_ms;
-        return again;
-    }
+    bool again = now_ms - e->refused_ms >= TOKEN_REFUSED_MS;
+    bool is_old = sent_ms < e->refused_ms;
+    e->refused_ms = again ? now_ms : e->refused_ms;
+    e->expires_unix_ms = again ? 0 : e->expires_unix_ms;
+    return again || is_old;
+}
+
+bool kube_endpoint_token_refused(struct kube_endpoint *endpoint, int64_t sent_ms, int64_t now_ms)
+{
     struct kube_endpoint *e = endpoint;
-    if (!e->target.token_file || !e->token || now_ms - e->token_read_ms < TOKEN_REFUSED_MS) {
+    if (e->target.exec) {
+        return plugin_refused(e, sent_ms, now_ms);
+    }
+    if (!e->target.token_file || !e->token) {
         return false;
     }
-    e->token_read_ms = now_ms - TOKEN_FRESH_MS;
-    return true;
+    if (sent_ms < e->token_read_ms) { /* of requests that were under way together, not the first */
+        return true;
+    }
+    bool again = now_ms - e->token_read_ms >= TOKEN_REFUSED_MS;
+    e->token_read_ms = again ? now_ms - TOKEN_FRESH_MS : e->token_read_ms;
+    return again;
 }

@@ -32,6 +32,8 @@ int kube_endpoint_apply(struct kube_endpoint *endpoint, CURL *easy, const char *
 int kube_endpoint_authorize(struct kube_endpoint *endpoint, int64_t now_ms,
                             struct curl_slist **headers, struct muster_err *err);
 
-/* The server refused us: a token file is read, an exec plugin asked before the next request. True
- * when there is one, and that was not done for this reason within the last second. */
-bool kube_endpoint_token_refused(struct kube_endpoint *endpoint, int64_t now_ms);
+/* The server refused a request that was authorized at `sent_ms`: a token file is read, an exec
+ * plugin asked before the next request. True when the next request may show something else: that is
+ * done, or was done since this one was sent. Within a second it is done once, whoever is refused.
+ */
+bool kube_endpoint_token_refused(struct kube_endpoint *endpoint, int64_t sent_ms, int64_t now_ms);

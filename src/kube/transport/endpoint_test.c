@@ -70,7 +70,7 @@ static void what_was_not_kept_is_asked_for_again(void **state)
     assert_int_equal(kube_endpoint_apply(endpoint, easy, "/", &err), 0); /* both just fit */
     size_t kept = count_descriptors();
     assert_int_equal(kept, before + 2);
-    assert_true(kube_endpoint_token_refused(endpoint, 1000000));
+    assert_true(kube_endpoint_token_refused(endpoint, 1000000, 1000000));
     limit_files(1);
     assert_int_equal(kube_endpoint_apply(endpoint, easy, "/", &err), MUSTER_EOS);
     assert_int_equal(kube_endpoint_apply(endpoint, easy, "/", &err), MUSTER_EOS);
@@ -83,10 +83,63 @@ static void what_was_not_kept_is_asked_for_again(void **state)
     test_folder_remove(folder);
 }
 
+/* Who shows what the token file says, at this moment; whether it is the token `shown`. */
+static void expect_token(struct kube_endpoint *endpoint, int64_t now_ms, const char *shown)
+{
+    struct curl_slist *headers = NULL;
+    assert_int_equal(kube_endpoint_authorize(endpoint, now_ms, &headers, NULL), 0);
+    assert_non_null(headers);
+    assert_string_equal(headers->data + strlen("Authorization: Bearer "), shown);
+    curl_slist_free_all(headers);
+}
+
+/* Three requests were under way with the old token, and each of them is sent once more. */
+static void of_many_that_are_refused_each_has_the_next_token(void **state)
+{
+    (void)state;
+    char folder[TEST_FOLDER_BYTES], path[PATH_BYTES];
+    struct muster_err err = MUSTER_ERR_INIT;
+    struct kube_endpoint *endpoint = NULL;
+    test_folder_make(folder);
+    snprintf(path, sizeof path, "%s/token", folder);
+    assert_int_equal(file_write(path, "old", 3, 0600, &err), 0);
+    struct target target = {.server = strdup("https://cluster"), .token_file = strdup(path)};
+    assert_int_equal(kube_endpoint_open(&target, &endpoint, &err), 0);
+    expect_token(endpoint, 10000, "old");
+    assert_int_equal(file_write(path, "new", 3, 0600, &err), 0);
+    expect_token(endpoint, 20000, "old"); /* it is read once a minute */
+    assert_true(kube_endpoint_token_refused(endpoint, 20000, 20010));
+    expect_token(endpoint, 20011, "new");
+    assert_true(kube_endpoint_token_refused(endpoint, 20000, 20012));
+    expect_token(endpoint, 20013, "new");
+    assert_true(kube_endpoint_token_refused(endpoint, 20000, 20014));
+    assert_false(kube_endpoint_token_refused(endpoint, 20013, 20015)); /* the new one, too */
+    expect_token(endpoint, 20016, "new");
+    kube_endpoint_close(endpoint);
+    test_folder_remove(folder);
+}
+
+/* An exec plugin is asked once for all of them. */
+static void of_many_that_are_refused_one_asks_the_plugin(void **state)
+{
+    (void)state;
+    char folder[TEST_FOLDER_BYTES];
+    test_folder_make(folder);
+    struct kube_endpoint *endpoint = open_endpoint(folder);
+    assert_true(kube_endpoint_token_refused(endpoint, 20000, 20010));
+    assert_true(kube_endpoint_token_refused(endpoint, 20001, 20012));
+    assert_false(kube_endpoint_token_refused(endpoint, 20011, 20013));
+    assert_true(kube_endpoint_token_refused(endpoint, 20011, 21010));
+    kube_endpoint_close(endpoint);
+    test_folder_remove(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_not_kept_is_asked_for_again),
+        cmocka_unit_test(of_many_that_are_refused_each_has_the_next_token),
+        cmocka_unit_test(of_many_that_are_refused_one_asks_the_plugin),
     };
     (void)signal(SIGXFSZ, SIG_IGN);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,7 @@ struct transfer {
     size_t body_left;
     struct buf pending; /* what came, and was not given to its owner yet */
     bool finished, paused, is_ready;
+    int64_t sent_ms;
     CURLcode curl_code; /* set before its end where nobody says who we are */
     char problem[CURL_ERROR_SIZE];
     struct transfer *prev, *next;

@@ -62,7 +62,8 @@ static void give_end(struct transfer *transfer)
     long request_bytes = 0;
     struct transfer_events events = transfer->events;
     struct transfer_result result = {.curl_code = (int)transfer->curl_code,
-                                     .retry_after_ms = transfer_retry_after_ms(transfer->easy)};
+                                     .retry_after_ms = transfer_retry_after_ms(transfer->easy),
+                                     .sent_ms = transfer->sent_ms};
     char problem[CURL_ERROR_SIZE];
     curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &result.http_status);
     curl_easy_getinfo(transfer->easy, CURLINFO_REQUEST_SIZE, &request_bytes);
@@ -159,8 +160,10 @@ static int add_headers(struct transfer *transfer, const struct transfer_order *o
         transfer->headers = more ? more : transfer->headers;
         r = more ? 0 : err_no_memory(err);
     }
+    transfer->sent_ms = clock_ms();
     return r < 0 ? r
-                 : kube_endpoint_authorize(order->endpoint, clock_ms(), &transfer->headers, err);
+                 : kube_endpoint_authorize(order->endpoint, transfer->sent_ms, &transfer->headers,
+                                           err);
 }
 
 static void set_body(struct transfer *transfer, const struct transfer_order *order)

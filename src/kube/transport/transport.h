@@ -34,6 +34,7 @@ struct transfer_result {
     int curl_code;          /* CURLE_OK: a whole answer; CURLE_LOGIN_DENIED: no credential */
     long http_status;       /* 0: none came */
     int64_t retry_after_ms; /* < 0: not asked for */
+    int64_t sent_ms;        /* when it was told who we are; of clock_ms() */
     bool was_sent;          /* false: nothing of the request has left this machine */
     bool timed_out;
     const char *problem; /* what curl says about it, or why there is no credential */
