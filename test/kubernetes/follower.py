@@ -18,13 +18,13 @@ def text(data):
 
 class Follower:
     """A thread until it is closed; `on_event(type, object)` is called in it, each event once, in order. What it raises, `check` and `close` raise.
-    `resource`: as its keys in etcd have it.
+    `resource`: as its keys in etcd have it; `since`: a revision of etcd's, 1 for all that it has not forgotten, 0 for what comes.
     """
 
-    def __init__(self, cluster, resource, namespace, on_event):
+    def __init__(self, cluster, resource, namespace, on_event, since=0):
         self.on_event, self.failure = on_event, None
         first = f'/registry/{resource}/{namespace}/'
-        asked = {'create_request': {'key': text(first), 'range_end': text(first[:-1] + '0'), 'prev_kv': True}}
+        asked = {'create_request': {'key': text(first), 'range_end': text(first[:-1] + '0'), 'prev_kv': True, 'start_revision': since}}
         self.connection = http.client.HTTPConnection(HOST, cluster.etcd_port)
         self.connection.request('POST', '/v3/watch', json.dumps(asked))
         self.socket = self.connection.sock
