@@ -4,6 +4,7 @@ import json
 import pytest
 
 import bodies
+import lives
 import upstream
 from jobs import job
 
@@ -54,3 +55,55 @@ def test_bodies_have_the_same_bytes(cluster, served, namespace, which):
     compared = [name for sent in there.values() for name in sent if bodies.MADE.match(name)]
     print(f'{len(compared)} bodies of {len(jobs)} jobs')
     assert len(compared) == len(jobs) + sum(4 * bodies.replicas(each) + bodies.claims(each) for each in jobs)
+
+
+def succeed(life):
+    """The master's end is the job's; where there is none, a worker's."""
+    life.runs()
+    life.exits('master-0' if 'Master' in life.roles else 'worker-0', 0)
+    life.reaches('Succeeded')
+
+
+def fail(life):
+    life.runs()
+    life.exits('worker-1', 3)
+    life.reaches('Failed', Worker={'failed': 1})
+
+
+def restart(life):
+    """Once by a signal; suspended and resumed; then a code that is permanent."""
+    life.runs()
+    life.exits('worker-0', 137)
+    life.reaches('Restarting')
+    life.runs()
+    life.suspend(True)
+    life.reaches('Suspended', Worker={'active': 0})
+    life.suspend(False)
+    life.runs()
+    life.exits('worker-1', 1)
+    life.reaches('Failed')
+
+
+def scripts(cluster):
+    """(job, its life), for each condition of a job"""
+    for each in examples(cluster):
+        yield each, succeed
+    yield job('never', workers=2, policy='Never'), fail
+    yield job('coded', workers=2, policy='ExitCode', run={'cleanPodPolicy': 'None'}), restart
+
+
+def test_later_statuses_have_the_same_bytes(cluster, served, namespace, tmp_path):
+    scripted = [(lives.told_by(tmp_path, prepare(namespace, each)), script) for each, script in scripts(cluster)]
+    seen = []
+    for target in (lives.Laptop(namespace, tmp_path), lives.OnCluster(cluster, namespace)):
+        try:
+            seen.append({})
+            for each, script in scripted:
+                life = lives.Life(target, each)
+                script(life)
+                seen[-1][life.name] = life.steps
+        finally:
+            target.close()
+    here, there = seen
+    assert [(name, *steps) for name in there for steps in zip(here[name], there[name], strict=True) if steps[0] != steps[1]] == []
+    print(f'{sum(map(len, there.values()))} statuses of {len(there)} jobs')
