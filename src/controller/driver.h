@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "base/histogram.h"
 #include "control/control.h"
 #include "controller/cluster.h"
 
@@ -71,6 +72,7 @@ struct driver_options {
 struct driver_numbers {
     uint64_t queue_adds, queue_retries;
     uint64_t events_left_out; /* that were not even sent, as too many waited */
+    const struct histogram *queue_waited, *queue_worked; /* borrowed */
     size_t queue_depth;
     size_t steps, steps_max; /* under way */
     size_t live_jobs;        /* driver_live_jobs */

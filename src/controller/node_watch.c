@@ -7,7 +7,7 @@ const struct cluster_resource driver_nodes = {"", "v1", "nodes", "Node", false};
 static void look_again(void *arg, const char *key)
 {
     struct driver *d = arg;
-    (void)queue_add(&d->queue, key);
+    (void)queue_add(&d->queue, key, driver_now_ms(d));
 }
 
 static void on_change(void *arg, const struct cluster_change *news)

@@ -27,6 +27,8 @@ struct queue_item {
     bool taken;
     bool again; /* added while it was taken */
     int failures;
+    int64_t since_ms; /* it is ready, or taken */
+    int64_t added_ms; /* while `again` */
     int64_t at_ms;    /* while it is in the heap */
     ptrdiff_t heaped; /* its place there */
     struct queue_item *prev, *next;
@@ -36,7 +38,12 @@ struct queue_item {
 
 void queue_init(struct queue *q, size_t keys_max, size_t taken_max)
 {
+    /* those of controller-runtime */
+    static const double limits[] = {1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3,
+                                    1e-2, 1e-1, 1,    10,   100,  1000};
     *q = (struct queue){.keys_max = keys_max, .taken_max = taken_max};
+    histogram_init(&q->waited, limits, sizeof limits / sizeof limits[0]);
+    histogram_init(&q->worked, limits, sizeof limits / sizeof limits[0]);
 }
 
 static void free_item(struct queue *q, struct queue_item *item)
@@ -177,11 +184,12 @@ static int find_or_make(struct queue *q, const char *key, struct queue_item **re
     return item ? 0 : MUSTER_ENOMEM;
 }
 
-static void make_ready(struct queue *q, struct queue_item *item)
+static void make_ready(struct queue *q, struct queue_item *item, int64_t since_ms)
 {
     leave_heap(q, item);
     if (!item->ready) {
         item->ready = true;
+        item->since_ms = since_ms;
         q->ready_count++;
         q->adds++;
         if (!item->namespace->ready) {
@@ -204,18 +212,25 @@ static void drop_ready(struct queue *q, struct queue_item *item)
     }
 }
 
-int queue_add(struct queue *q, const char *key)
+/* What is taken is ready once more when it is released, and waits from now on. */
+static void make_ready_or_again(struct queue *q, struct queue_item *item, int64_t since_ms)
+{
+    if (!item->taken) {
+        make_ready(q, item, since_ms);
+    } else if (!item->again) {
+        item->again = true;
+        item->added_ms = since_ms;
+    }
+}
+
+int queue_add(struct queue *q, const char *key, int64_t now_ms)
 {
     struct queue_item *item = NULL;
     int r = find_or_make(q, key, &item);
     if (r < 0) {
         return r;
     }
-    if (item->taken) {
-        item->again = true;
-    } else {
-        make_ready(q, item);
-    }
+    make_ready_or_again(q, item, now_ms);
     return 0;
 }
 
@@ -244,11 +259,7 @@ static void wake_due(struct queue *q, int64_t now_ms)
     while (q->heap_count > 0 && q->heap[0]->at_ms <= now_ms) {
         struct queue_item *item = q->heap[0];
         leave_heap(q, item);
-        if (item->taken) {
-            item->again = true;
-        } else {
-            make_ready(q, item);
-        }
+        make_ready_or_again(q, item, item->at_ms);
     }
 }
 
@@ -281,6 +292,8 @@ const char *queue_take(struct queue *q, int64_t now_ms)
     assert(!item->taken && item->heaped == NOT_IN_HEAP);
     drop_ready(q, item);
     have_next_turn_last(q, item->namespace);
+    histogram_add(&q->waited, now_ms - item->since_ms);
+    item->since_ms = now_ms;
     item->taken = true;
     item->again = false;
     item->namespace->taken++;
@@ -288,16 +301,17 @@ const char *queue_take(struct queue *q, int64_t now_ms)
     return item->key;
 }
 
-void queue_release(struct queue *q, const char *key)
+void queue_release(struct queue *q, const char *key, int64_t now_ms)
 {
     struct queue_item *item = find(q, key);
     assert(item && item->taken);
+    histogram_add(&q->worked, now_ms - item->since_ms);
     item->taken = false;
     item->namespace->taken--;
     q->taken_count--;
     if (item->again) {
         item->again = false;
-        make_ready(q, item);
+        make_ready(q, item, item->added_ms);
     }
 }
 

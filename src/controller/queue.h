@@ -8,6 +8,8 @@
  */
 #pragma once
 
+#include "base/histogram.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,7 +27,9 @@ struct queue {
     size_t heap_count, heap_room;
     size_t ready_count, taken_count;
     size_t keys_max, taken_max;
-    uint64_t adds, retries; /* since queue_init */
+    uint64_t adds, retries;  /* since queue_init */
+    struct histogram waited; /* of each that was taken: since it was added, or due */
+    struct histogram worked; /* of each that was released: since it was taken */
 };
 
 void queue_init(struct queue *queue, size_t keys_max, size_t taken_max);
@@ -33,14 +37,14 @@ void queue_done(struct queue *queue);
 
 /* Both return 0, MUSTER_ENOMEM, or MUSTER_ETOOBIG when there are keys_max others. */
 /* At the end, as soon as possible. */
-int queue_add(struct queue *queue, const char *key);
+int queue_add(struct queue *queue, const char *key, int64_t now_ms);
 /* Not before; of two times the earlier one counts. */
 int queue_add_at(struct queue *queue, const char *key, int64_t at_ms);
 
 /* The first that is due and may be taken, taken; NULL: none. Borrowed until queue_remove. */
 const char *queue_take(struct queue *queue, int64_t now_ms);
 /* What was taken may be given out again. */
-void queue_release(struct queue *queue, const char *key);
+void queue_release(struct queue *queue, const char *key, int64_t now_ms);
 
 /* It failed: again after first_ms, and twice as long each further time, up to QUEUE_RETRY_MAX_MS;
  * never before at_least_ms are over; and up to a quarter later, which differs by key. */

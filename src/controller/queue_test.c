@@ -22,9 +22,9 @@ static void a_key_is_there_once_and_in_its_order(void **state)
     (void)state;
     struct queue q;
     queue_init(&q, 10, 100);
-    queue_add(&q, "b");
-    queue_add(&q, "a");
-    queue_add(&q, "b");
+    queue_add(&q, "b", 0);
+    queue_add(&q, "a", 0);
+    queue_add(&q, "b", 0);
     assert_true(queue_next(&q) == INT64_MIN);
     expect(&q, 0, "ba");
     assert_true(queue_next(&q) == INT64_MAX);
@@ -36,15 +36,15 @@ static void what_is_added_while_it_is_taken_comes_after_its_release(void **state
     (void)state;
     struct queue q;
     queue_init(&q, 10, 100);
-    queue_add(&q, "a");
+    queue_add(&q, "a", 0);
     expect(&q, 0, "a");
-    queue_add(&q, "a");
-    queue_add(&q, "a");
+    queue_add(&q, "a", 0);
+    queue_add(&q, "a", 0);
     expect(&q, 0, "");
     assert_int_equal(queue_busy(&q), 1);
-    queue_release(&q, "a");
+    queue_release(&q, "a", 0);
     expect(&q, 0, "a");
-    queue_release(&q, "a");
+    queue_release(&q, "a", 0);
     expect(&q, 0, "");
     assert_int_equal(queue_busy(&q), 0);
     queue_done(&q);
@@ -64,7 +64,7 @@ static void a_time_is_waited_for_and_the_earlier_one_counts(void **state)
     expect(&q, 10, "late");
     queue_add_at(&q, "late", 15); /* it is taken: only remembered */
     expect(&q, 25, "soon");
-    queue_release(&q, "late");
+    queue_release(&q, "late", 0);
     expect(&q, 25, "late");
     queue_done(&q);
 }
@@ -75,9 +75,9 @@ static void an_addition_makes_a_time_needless(void **state)
     struct queue q;
     queue_init(&q, 10, 100);
     queue_add_at(&q, "a", 100);
-    queue_add(&q, "a");
+    queue_add(&q, "a", 0);
     expect(&q, 0, "a");
-    queue_release(&q, "a");
+    queue_release(&q, "a", 0);
     expect(&q, 200, "");
     queue_done(&q);
 }
@@ -94,7 +94,7 @@ static void failures_wait_longer_each_time(void **state)
         assert_in_range(next, delays[i], delays[i] * 5 / 4);
         expect(&q, next - 1, "");
         expect(&q, next, "a");
-        queue_release(&q, "a");
+        queue_release(&q, "a", 0);
     }
     queue_succeeded(&q, "a");
     queue_retry(&q, "a", 0, 1000, 0);
@@ -128,8 +128,8 @@ static void its_size_is_bounded(void **state)
     (void)state;
     struct queue q;
     queue_init(&q, 1, 100);
-    assert_int_equal(queue_add(&q, "a"), 0);
-    assert_int_equal(queue_add(&q, "b"), MUSTER_ETOOBIG);
+    assert_int_equal(queue_add(&q, "a", 0), 0);
+    assert_int_equal(queue_add(&q, "b", 0), MUSTER_ETOOBIG);
     queue_remove(&q, "a");
     assert_int_equal(queue_add_at(&q, "b", 5), 0);
     queue_remove(&q, "b");
@@ -178,7 +178,7 @@ static void namespaces_take_turns(void **state)
     queue_init(&q, 10, 100);
     static const char *const keys[] = {"a/1", "a/2", "a/3", "b/4", "b/5", "c/6"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        queue_add(&q, keys[i]);
+        queue_add(&q, keys[i], 0);
     }
     queue_remove(&q, "a/2");
     expect(&q, 0, "a/1b/4c/6a/3b/5");
@@ -193,17 +193,38 @@ static void one_namespace_does_not_have_all_places(void **state)
     queue_init(&q, 10, 5);
     static const char *const keys[] = {"a/1", "a/2", "a/3", "a/4", "a/5", "a/6"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        queue_add(&q, keys[i]);
+        queue_add(&q, keys[i], 0);
     }
     expect(&q, 0, "a/1a/2a/3a/4");
     assert_true(queue_next(&q) == INT64_MAX);
-    queue_add(&q, "b/7");
+    queue_add(&q, "b/7", 0);
     assert_true(queue_next(&q) == INT64_MIN);
     expect(&q, 0, "b/7");
-    queue_release(&q, "b/7");
+    queue_release(&q, "b/7", 0);
     assert_true(queue_next(&q) == INT64_MAX);
-    queue_release(&q, "a/2");
+    queue_release(&q, "a/2", 0);
     expect(&q, 0, "a/5");
+    queue_done(&q);
+}
+
+/* What is added while it is taken waits from then on, as in client-go's workqueue. */
+static void it_is_counted_how_long_keys_wait_and_are_worked_on(void **state)
+{
+    (void)state;
+    struct queue q;
+    queue_init(&q, 10, 100);
+    queue_add(&q, "a", 1000);
+    expect(&q, 1500, "a"); /* it waited for 500 */
+    queue_add(&q, "a", 1600);
+    queue_add(&q, "a", 1700);
+    queue_release(&q, "a", 3500); /* after 2000 */
+    expect(&q, 3600, "a");        /* another 2000 */
+    queue_add_at(&q, "b", 5000);
+    expect(&q, 5003, "b"); /* 3 */
+    queue_release(&q, "a", 4600);
+    assert_true(q.waited.sum_ms == 2503 && q.worked.sum_ms == 3000);
+    assert_true(q.waited.within[6] == 1 && q.waited.within[8] == 1 && q.waited.within[9] == 1);
+    assert_true(q.worked.within[8] == 1 && q.worked.within[9] == 1);
     queue_done(&q);
 }
 
@@ -212,6 +233,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(namespaces_take_turns),
         cmocka_unit_test(one_namespace_does_not_have_all_places),
+        cmocka_unit_test(it_is_counted_how_long_keys_wait_and_are_worked_on),
         cmocka_unit_test(a_key_is_there_once_and_in_its_order),
         cmocka_unit_test(what_is_added_while_it_is_taken_comes_after_its_release),
         cmocka_unit_test(a_time_is_waited_for_and_the_earlier_one_counts),

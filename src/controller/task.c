@@ -30,7 +30,7 @@ static void release(struct task *task)
     char key[512];
     snprintf(key, sizeof key, "%s", task->key);
     driver_task_free(task);
-    queue_release(&d->queue, key);
+    queue_release(&d->queue, key, driver_now_ms(d));
     if (!cache_job(&d->cache, key, &job)) {
         queue_remove(&d->queue, key);
     }
@@ -127,7 +127,7 @@ void driver_tasks_expire(struct driver *d, int64_t now)
         if (!task->flowing && !task->reading && task->shown_by_ms <= now) {
             driver_say(d, "controller.late", task->key, "the watches do not show what was written");
             expect_clear(&task->flow.expected);
-            (void)queue_add(&d->queue, task->key);
+            (void)queue_add(&d->queue, task->key, now);
             release(task);
         }
     }
@@ -376,7 +376,7 @@ void driver_step(struct driver *d, const char *key)
     struct task *task = calloc(1, sizeof *task + bytes);
     if (!task) {
         (void)queue_retry(&d->queue, key, driver_now_ms(d), DRIVER_RETRY_MS, 0);
-        queue_release(&d->queue, key);
+        queue_release(&d->queue, key, driver_now_ms(d));
         return;
     }
     task->driver = d;

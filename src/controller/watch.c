@@ -84,7 +84,7 @@ int driver_send(struct call *call, const struct cluster_request *request)
 
 static void add(struct driver *d, const char *key)
 {
-    if (queue_add(&d->queue, key) < 0) {
+    if (queue_add(&d->queue, key, driver_now_ms(d)) < 0) {
         driver_say(d, "controller.queue", key, "no room: its changes are not seen");
     }
 }
@@ -351,6 +351,8 @@ struct driver_numbers driver_numbers(const struct driver *d)
     return (struct driver_numbers){.queue_adds = d->queue.adds,
                                    .queue_retries = d->queue.retries,
                                    .events_left_out = d->events_left_out,
+                                   .queue_waited = &d->queue.waited,
+                                   .queue_worked = &d->queue.worked,
                                    .queue_depth = d->queue.ready_count,
                                    .steps = HASH_COUNT(d->tasks),
                                    .steps_max = d->options.jobs_side_by_side,

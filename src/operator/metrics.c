@@ -66,10 +66,6 @@ static void count(struct metrics *m, const char *name, size_t length, enum metri
     }
 }
 
-/* Buckets of the time that steps take, in milliseconds; the last one has the rest. */
-static const int64_t buckets_ms[METRICS_BUCKETS - 1] = {
-    5, 10, 25, 50, 100, 150, 250, 500, 1000, 2500, 5000, 10000, 15000, 30000, 60000};
-
 /* The condition is there now, and was not. */
 static bool has_become(const json_t *before, const json_t *after, const char *type)
 {
@@ -126,15 +122,23 @@ void metrics_refused(struct metrics *m, const struct control_effect *effect)
     m->services_refused += control_is(effect, CONTROL_CREATE, CONTROL_SERVICE);
 }
 
+/* The limits are controller-runtime's. */
+static void begin_times(struct metrics *m)
+{
+    static const double limits[] = {0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3,  0.35,
+                                    0.4,   0.45, 0.5,   0.6,  0.7, 0.8,  0.9, 1,    1.25, 1.5,
+                                    1.75,  2,    2.5,   3,    3.5, 4,    4.5, 5,    6,    7,
+                                    8,     9,    10,    15,   20,  25,   30,  40,   50,   60};
+    if (!m->took.limits) {
+        histogram_init(&m->took, limits, sizeof limits / sizeof limits[0]);
+    }
+}
+
 void metrics_stepped(struct metrics *m, enum driver_result result, int64_t took_ms)
 {
-    int i = 0;
-    while (i < METRICS_BUCKETS - 1 && took_ms > buckets_ms[i]) {
-        i++;
-    }
+    begin_times(m);
     m->steps[result]++;
-    m->steps_within[i]++;
-    m->steps_ms += took_ms > 0 ? (uint64_t)took_ms : 0;
+    histogram_add(&m->took, took_ms);
 }
 
 void metrics_gone(struct metrics *m, const char *job)
@@ -198,8 +202,19 @@ static void print_process(struct buf *out)
 
 /* ---- controller-runtime's ---- */
 
-#define QUEUE "{controller=\"pytorchjob-controller\",name=\"pytorchjob-controller\"}"
 #define OURS "controller=\"pytorchjob-controller\""
+#define IN_QUEUE OURS ",name=\"pytorchjob-controller\""
+#define QUEUE "{" IN_QUEUE "}"
+
+/* One that nothing was counted in yet is left out. */
+static void print_times(const struct histogram *times, const char *name, const char *labels,
+                        const char *help, struct buf *out)
+{
+    if (times && times->limits) {
+        head(out, name, "histogram", help);
+        histogram_print(times, name, labels, out);
+    }
+}
 
 static void print_queue(const struct driver_numbers *n, struct buf *out)
 {
@@ -209,28 +224,14 @@ static void print_queue(const struct driver_numbers *n, struct buf *out)
           (double)n->queue_adds);
     plain(out, "workqueue_retries_total", QUEUE, "counter", "How often that was after a failure.",
           (double)n->queue_retries);
+    print_times(n->queue_waited, "workqueue_queue_duration_seconds", IN_QUEUE,
+                "How long jobs waited for a step, once it was due.", out);
+    print_times(n->queue_worked, "workqueue_work_duration_seconds", IN_QUEUE,
+                "How long steps took, until the watches had shown what they wrote.", out);
     plain(out, "controller_runtime_active_workers", "{" OURS "}", "gauge", "Steps under way.",
           (double)n->steps);
     plain(out, "controller_runtime_max_concurrent_reconciles", "{" OURS "}", "gauge",
           "Steps that may be under way.", (double)n->steps_max);
-}
-
-static void print_times(const struct metrics *m, struct buf *out)
-{
-    static const char name[] = "controller_runtime_reconcile_time_seconds";
-    uint64_t sum = 0;
-    head(out, name, "histogram", "How long steps took, until their requests were answered.");
-    for (int i = 0; i < METRICS_BUCKETS; i++) {
-        char limit[32] = "+Inf";
-        if (i < METRICS_BUCKETS - 1) {
-            (void)snprintf(limit, sizeof limit, "%g", (double)buckets_ms[i] / 1e3);
-        }
-        sum += m->steps_within[i];
-        buf_format(out, "%s_bucket{" OURS ",le=\"%s\"} %llu\n", name, limit,
-                   (unsigned long long)sum);
-    }
-    buf_format(out, "%s_sum{" OURS "} %.17g\n%s_count{" OURS "} %llu\n", name,
-               (double)m->steps_ms / 1e3, name, (unsigned long long)sum);
 }
 
 static void print_steps(const struct metrics *m, struct buf *out)
@@ -243,7 +244,8 @@ static void print_steps(const struct metrics *m, struct buf *out)
     }
     plain(out, "controller_runtime_reconcile_errors_total", "{" OURS "}", "counter",
           "Steps that failed.", (double)m->steps[DRIVER_FAILED]);
-    print_times(m, out);
+    print_times(&m->took, "controller_runtime_reconcile_time_seconds", OURS,
+                "How long steps took, until their requests were answered.", out);
 }
 
 static void print_requests(const struct metrics_others *others, struct buf *out)
@@ -257,6 +259,18 @@ static void print_requests(const struct metrics_others *others, struct buf *out)
         }
         buf_format(out, "rest_client_requests_total{code=\"%s\",host=\"%s\",method=\"%s\"} %llu\n",
                    code, others->host, c->method, (unsigned long long)c->count);
+    }
+}
+
+static void print_request_times(const struct metrics_others *others, struct buf *out)
+{
+    static const char name[] = "rest_client_request_duration_seconds";
+    head(out, name, "histogram", "How long requests took, each try by itself; without watches.");
+    for (size_t i = 0; i < others->time_count; i++) {
+        char labels[320];
+        (void)snprintf(labels, sizeof labels, "verb=\"%s\",host=\"%s\"", others->times[i].method,
+                       others->host);
+        histogram_print(&others->times[i].took, name, labels, out);
     }
 }
 
@@ -293,6 +307,7 @@ void metrics_print(const struct metrics *m, const struct metrics_others *others,
     print_queue(&others->driver, out);
     print_steps(m, out);
     print_requests(others, out);
+    print_request_times(others, out);
     if (m->lease) {
         head(out, "leader_election_master_status", "gauge",
              "1: this operator is the one that works.");

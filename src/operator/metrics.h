@@ -12,7 +12,7 @@
 #include "controller/driver.h"
 #include "kube/cluster/kube_cluster.h"
 
-enum { METRICS_NAMESPACES_MAX = 5000, METRICS_BUCKETS = 16 };
+enum { METRICS_NAMESPACES_MAX = 5000 };
 
 struct metrics_namespace;
 
@@ -22,8 +22,7 @@ struct metrics {
     uint64_t services_created, services_refused;
     uint64_t groups_created, groups_deleted; /* PodGroups */
     uint64_t steps[DRIVER_RESULTS];
-    uint64_t steps_within[METRICS_BUCKETS]; /* not summed up */
-    uint64_t steps_ms;                      /* of all together */
+    struct histogram took; /* of each step; metrics_stepped begins it */
     size_t namespace_count;
     const char *lease; /* its name; NULL: nobody is elected */
     bool leads;        /* this operator is the one that works */
@@ -46,6 +45,8 @@ struct metrics_others {
     struct driver_numbers driver;
     const struct kube_cluster_count *requests;
     size_t request_count;
+    const struct kube_cluster_time *times;
+    size_t time_count;
     const char *host; /* of the API server */
 };
 

@@ -13,7 +13,7 @@ static char *printed(const struct metrics *m)
     struct buf out;
     buf_init(&out, sizeof text - 1);
     static const struct kube_cluster_count requests[] = {{"GET", 200, 7}, {"POST", 0, 1}};
-    const struct metrics_others others = {
+    struct metrics_others others = {
         .driver = {.queue_adds = 11,
                    .queue_retries = 2,
                    .queue_depth = 4,
@@ -24,6 +24,16 @@ static char *printed(const struct metrics *m)
         .request_count = 2,
         .host = "10.0.0.1:443",
     };
+    static const double limits[] = {0.25, 1};
+    static struct kube_cluster_time times[] = {{.method = "GET"}};
+    struct histogram waited;
+    histogram_init(&times[0].took, limits, 2);
+    histogram_init(&waited, limits, 2);
+    histogram_add(&times[0].took, 300);
+    histogram_add(&waited, 250);
+    others.times = times;
+    others.time_count = 1;
+    others.driver.queue_waited = others.driver.queue_worked = &waited;
     metrics_print(m, &others, &out);
     assert_false(buf_failed(&out));
     memcpy(text, buf_str(&out), out.used + 1);
@@ -159,6 +169,12 @@ static void steps_queue_and_requests(void **state)
         "\nworkqueue_depth{" JOBS ",name=\"pytorchjob-controller\"} 4\n",
         "\nworkqueue_adds_total{" JOBS ",name=\"pytorchjob-controller\"} 11\n",
         "\nworkqueue_retries_total{" JOBS ",name=\"pytorchjob-controller\"} 2\n",
+        "\nworkqueue_queue_duration_seconds_bucket{" JOBS
+        ",name=\"pytorchjob-controller\",le=\"0.25\"} 1\n",
+        "\nworkqueue_work_duration_seconds_count{" JOBS ",name=\"pytorchjob-controller\"} 1\n",
+        "\nrest_client_request_duration_seconds_bucket{verb=\"GET\",host=\"10.0.0.1:443\","
+        "le=\"0.25\"} 0\n",
+        "\nrest_client_request_duration_seconds_count{verb=\"GET\",host=\"10.0.0.1:443\"} 1\n",
         "\nrest_client_requests_total{code=\"200\",host=\"10.0.0.1:443\",method=\"GET\"} 7\n",
         "\nrest_client_requests_total{code=\"<error>\",host=\"10.0.0.1:443\",method=\"POST\"} 1\n",
     };

@@ -158,6 +158,7 @@ static void print_metrics(void *arg, struct buf *out)
         others.driver = driver_numbers(o->work.driver);
     }
     others.requests = kube_cluster_counts(o->cluster, &others.request_count);
+    others.times = kube_cluster_times(o->cluster, &others.time_count);
     metrics_print(&o->metrics, &others, out);
 }
 

@@ -50,6 +50,18 @@ def test_pods_and_services_of_a_job(jobs, operator):
     wait_for(lambda: sorted(jobs.reasons('mnist')) == ['SuccessfulCreatePod'] * 3 + ['SuccessfulCreateService'] * 3, 'six events')
 
 
+def check_times(counted, host):
+    """Each write that was answered has a duration, and each step was waited for."""
+    for verb in ('POST', 'PUT', 'PATCH', 'DELETE'):
+        answers = sum(count for name, count in counted.items() if name.startswith('rest_client_requests_total{') and f'method="{verb}"' in name)
+        assert counted.get(f'rest_client_request_duration_seconds_count{{verb="{verb}",host="{host}"}}', 0) == answers, verb
+    queue = '{controller="pytorchjob-controller",name="pytorchjob-controller"}'
+    waited = counted[f'workqueue_queue_duration_seconds_count{queue}']
+    assert waited == counted[f'workqueue_adds_total{queue}'] - counted[f'workqueue_depth{queue}'] > 0
+    worked = counted[f'workqueue_work_duration_seconds_count{queue}']
+    assert worked == waited - counted['controller_runtime_active_workers{controller="pytorchjob-controller"}']
+
+
 def test_it_runs_and_succeeds(jobs, operator):
     jobs.create('a', run={'cleanPodPolicy': 'All'})
     jobs.wait_pods('a', 2)
@@ -69,6 +81,7 @@ def test_it_runs_and_succeeds(jobs, operator):
     queue = '{controller="pytorchjob-controller",name="pytorchjob-controller"}'
     assert counted[f'workqueue_adds_total{queue}'] > 0
     host = jobs.cluster.url.partition('://')[2]
+    check_times(counted, host)
     assert counted[f'rest_client_requests_total{{code="201",host="{host}",method="POST"}}'] >= 4
 
 

@@ -18,6 +18,8 @@ struct kube_cluster {
     struct cluster_watch *watches;
     struct kube_cluster_count counts[KUBE_CLUSTER_COUNTS_MAX];
     size_t count_count;
+    struct kube_cluster_time times[KUBE_CLUSTER_METHODS_MAX];
+    size_t time_count;
 };
 
 /* Something that is in the queue: a call, or a watch's next request. */
@@ -32,6 +34,8 @@ int64_t kube_cluster_now_ms(void);
 /* A request was answered, or is over without an answer. */
 void kube_cluster_count(struct kube_cluster *k, const char *method,
                         const struct transfer_result *result);
+/* One that was sent at since_ms, and is no watch, is over. */
+void kube_cluster_took(struct kube_cluster *k, const char *method, int64_t since_ms);
 
 /* Starts what may be started; calls back nobody. After each change of the queue. */
 void kube_cluster_pump(struct kube_cluster *k);

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "base/histogram.h"
 #include "controller/cluster.h"
 #include "kube/config/target.h"
 
@@ -37,10 +38,20 @@ struct kube_cluster_count {
     uint64_t count;
 };
 
-enum { KUBE_CLUSTER_COUNTS_MAX = 64 };
+enum { KUBE_CLUSTER_COUNTS_MAX = 64, KUBE_CLUSTER_METHODS_MAX = 8 };
 
 /* Borrowed. Of a watch, when it ends. */
 const struct kube_cluster_count *kube_cluster_counts(const struct cluster *cluster, size_t *ret);
+
+/* How long requests of a method took, each try by itself, from when it was sent to its end. Watches
+ * are not among them: they last as long as the server likes. */
+struct kube_cluster_time {
+    char method[8];
+    struct histogram took;
+};
+
+/* Borrowed. */
+const struct kube_cluster_time *kube_cluster_times(const struct cluster *cluster, size_t *ret);
 
 /* Cancels all; the loop must run once more for the handles to go. NULL is fine. */
 void kube_cluster_close(struct cluster *cluster);

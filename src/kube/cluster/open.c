@@ -42,6 +42,31 @@ const struct kube_cluster_count *kube_cluster_counts(const struct cluster *clust
     return k->counts;
 }
 
+void kube_cluster_took(struct kube_cluster *k, const char *method, int64_t since_ms)
+{
+    /* those of Kubernetes' own components */
+    static const double limits[] = {0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60};
+    size_t i = 0;
+    while (i < k->time_count && strcmp(k->times[i].method, method) != 0) {
+        i++;
+    }
+    if (i == k->time_count && i < KUBE_CLUSTER_METHODS_MAX) {
+        (void)snprintf(k->times[i].method, sizeof k->times[i].method, "%s", method);
+        histogram_init(&k->times[i].took, limits, sizeof limits / sizeof limits[0]);
+        k->time_count++;
+    }
+    if (i < k->time_count) {
+        histogram_add(&k->times[i].took, kube_cluster_now_ms() - since_ms);
+    }
+}
+
+const struct kube_cluster_time *kube_cluster_times(const struct cluster *cluster, size_t *ret)
+{
+    const struct kube_cluster *k = (const struct kube_cluster *)cluster;
+    *ret = k->time_count;
+    return k->times;
+}
+
 static void on_tick(uv_timer_t *timer)
 {
     struct kube_cluster *k = timer->data;

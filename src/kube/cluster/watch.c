@@ -203,6 +203,9 @@ static void on_end(void *context, const struct transfer_result *result)
     struct cluster_watch *w = context;
     bool complete = result->curl_code == CURLE_OK;
     kube_cluster_count(w->k, "GET", result);
+    if (w->is_page) {
+        kube_cluster_took(w->k, "GET", w->started_ms);
+    }
     int64_t lasted_ms = kube_cluster_now_ms() - w->started_ms;
     w->transfer = NULL; /* it frees itself */
     w->busy++;
