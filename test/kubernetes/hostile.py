@@ -19,6 +19,12 @@ def inside(**more):
     return replicas(Master=rank([container(**more)]))
 
 
+def with_metadata(**more):
+    made = rank()
+    made['template']['metadata'] = more
+    return made
+
+
 def policy(**more):
     return {**replicas(Master=rank(), Worker=rank()), 'runPolicy': more}
 
@@ -59,6 +65,10 @@ HOSTILE = [
     ('volumeMounts', inside(volumeMounts=[{'name': 'no-such-volume', 'mountPath': '/data'}])),
     ('memory', inside(resources={'limits': {'memory': '1.5.2Gi'}})),
     ('the request is more than the limit', inside(resources={'requests': {'cpu': '2'}, 'limits': {'cpu': '1'}})),
+    ('template.metadata.labels[my team]', replicas(Master=with_metadata(labels={'my team': 'a'}))),
+    ('template.metadata.labels.team', replicas(Master=with_metadata(labels={'team': 'two words'}))),
+    ('template.metadata.annotations[a note]', replicas(Master=with_metadata(annotations={'a note': 'a'}))),
+    ('may not exceed 262144 bytes', replicas(Master=with_metadata(annotations={'a': 'a' * 262144}))),
     ('elasticPolicy', elastic([])),
     ('rdzvConf', elastic({'rdzvConf': {}})),
     ('rdzvConf', elastic({'rdzvConf': [None]})),

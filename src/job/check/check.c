@@ -161,6 +161,12 @@ static void check_annotations(struct check *c, const json_t *annotations)
     check_leave(c, mark);
 }
 
+void check_maps(struct check *c, const json_t *metadata)
+{
+    check_labels(c, doc_at(metadata, "labels"));
+    check_annotations(c, doc_at(metadata, "annotations"));
+}
+
 static void check_owners(struct check *c, const json_t *owners)
 {
     static const char *const needed[] = {"apiVersion", "kind", "name", "uid"};
@@ -224,8 +230,7 @@ static void check_metadata(struct check *c, const json_t *object, const struct k
     }
     size_t mark = check_enter(c, "metadata");
     check_name(c, object, kind, kind ? kind->name_form : SCHEMA_SUBDOMAIN);
-    check_labels(c, doc_at(metadata, "labels"));
-    check_annotations(c, doc_at(metadata, "annotations"));
+    check_maps(c, metadata);
     check_owners(c, doc_at(metadata, "ownerReferences"));
     check_finalizers(c, doc_at(metadata, "finalizers"), kind && kind->type == SCHEMA_job);
     check_leave(c, mark);

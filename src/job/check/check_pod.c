@@ -305,10 +305,13 @@ void check_pod_template(struct check *c, const json_t *replica_spec)
                                  JOB_ANNOTATION_COMMAND);
     const json_t *pod = doc_at(replica_spec, "template.spec");
     size_t top = check_enter(c, "template");
+    size_t mark = check_enter(c, "metadata");
+    check_maps(c, doc_at(replica_spec, "template.metadata"));
+    check_leave(c, mark);
     check_enter(c, "spec");
     if (json_is_object(pod)) {
         check_pod_spec(c, pod, volumes);
-        size_t mark = check_enter(c, "containers");
+        mark = check_enter(c, "containers");
         check_rank(c, doc_at(pod, "containers"));
         check_leave(c, mark);
     }

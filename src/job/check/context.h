@@ -31,6 +31,10 @@ void check_done(struct check *c);
 /* Everything about one object (check.c). */
 void check_object(struct check *c, const json_t *object);
 
+/* The labels and annotations of some metadata: their keys, the values of labels, the size of all
+ * annotations together (check.c). */
+void check_maps(struct check *c, const json_t *metadata);
+
 /* One step down; returns what check_leave needs to come back. */
 size_t check_enter(struct check *c, const char *key);
 size_t check_enter_index(struct check *c, size_t index);
