@@ -28,16 +28,11 @@ char *runs_path(const struct cli *cli, const char *job, int64_t run)
 
 int runs_check(struct cli *cli, const struct target *job)
 {
-    const char *namespace = cli_namespace(cli);
-    const char *fault = namespace ? job_text_fault(SCHEMA_LABEL, namespace) : NULL;
     const char *verb = cli->args.command->name;
-    if (fault) {
-        return muster_fail(&cli->err, MUSTER_EINVAL, "%s: the namespace %s", verb, fault);
-    }
     if (job->resource && strcmp(job->resource->kind, "PyTorchJob") != 0) {
         return muster_fail(&cli->err, MUSTER_EINVAL, "%s: only jobs have runs", verb);
     }
-    fault = job->name ? job_text_fault(SCHEMA_SUBDOMAIN, job->name) : NULL;
+    const char *fault = job->name ? job_text_fault(SCHEMA_SUBDOMAIN, job->name) : NULL;
     return fault ? muster_fail(&cli->err, MUSTER_EINVAL, "%s: the job's name %s", verb, fault) : 0;
 }
 

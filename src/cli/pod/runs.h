@@ -8,8 +8,8 @@
 #include "cli/pod/pod_set.h"
 #include "cli/pod/target.h"
 
-/* The job's name (NULL: any) and --namespace become part of a request. MUSTER_EINVAL: they are no
- * names, or the name is of something else. */
+/* The job's name (NULL: any) becomes part of a request, as does --namespace, which args_parse has
+ * checked. MUSTER_EINVAL: it is no name, or of something else than a job. */
 int runs_check(struct cli *cli, const struct target *job);
 
 /* "/muster/v1/history/NS/JOB/RUN"; the caller frees. NULL when out of memory. */
