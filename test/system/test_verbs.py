@@ -156,6 +156,7 @@ def test_scale_suspend_resume_take_a_kind(muster):
     submit(muster, name='other')
     assert muster.run('scale', 'job', 'job', '--workers', '2').stdout == 'pytorchjob.kubeflow.org/job scaled\n'
     wait_for(lambda: len(muster.get('pods')) == 4, 'a third pod of it')
+    assert 'muster suspend ends its pods and keeps the job' in muster.run('scale', 'job', 'job', '--workers', '0', code=64).stderr
     assert muster.run('suspend', 'job', 'job', 'other').stdout.count(' suspended') == 2
     assert muster.run('resume', 'job').stdout == 'pytorchjob.kubeflow.org/job resumed\n'
     assert "unexpected operand 'other'" in muster.run('scale', 'job', 'job', 'other', '--workers', '1', code=64).stderr

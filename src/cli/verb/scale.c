@@ -21,6 +21,12 @@ static int read_workers(struct cli *cli, int64_t *ret)
                         "scale: --workers and --replicas are the same: give one");
     }
     *ret = workers >= 0 ? workers : replicas;
+    if (r == 0 && *ret == 0) {
+        r = muster_fail(
+            &cli->err, MUSTER_EINVAL,
+            "scale: a job has 1 worker at least; muster suspend ends its pods and keeps "
+            "the job");
+    }
     return r;
 }
 
