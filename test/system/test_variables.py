@@ -318,3 +318,14 @@ def test_files_of_ranks_have_the_modes_of_the_shells_umask(muster):
     assert (muster.work / 'made').stat().st_mode & 0o777 == 0o600
     process = muster.start('run', '-n', '1', '--', 'sh', '-c', 'umask', preexec_fn=lambda: os.umask(0o022))
     assert process.communicate(timeout=LIMIT_S)[0] == '[rank 0] 0022\n'
+
+
+def test_a_variable_that_ranks_would_read_is_said_not_to_be_passed(muster):
+    """docs/pytorch.md: MUSTER_* of the shell stay behind."""
+    env, said = {'MUSTER_TRANSPORT': 'tcp'}, 'note: MUSTER_TRANSPORT of this shell is not passed to the ranks; -e MUSTER_TRANSPORT passes it'
+    words = 'sh', '-c', 'echo "it is ${MUSTER_TRANSPORT-not set}"'
+    done = muster.run('run', '-n', '1', '--', *words, env=env)
+    assert said in done.stderr and 'it is not set' in done.stdout
+    for given in ('MUSTER_TRANSPORT', 'MUSTER_TRANSPORT=shm'):
+        done = muster.run('run', '-n', '1', '-e', given, '--', *words, env=env)
+        assert said not in done.stderr and f'it is {given.partition("=")[2] or "tcp"}' in done.stdout

@@ -243,10 +243,29 @@ int environment_gather(struct cli *cli, const struct environment **ret)
     return r;
 }
 
+/* What libmuster and the Python package read in ranks, where whoever set it would see no effect. */
+static void say_not_passed(const struct environment *e)
+{
+    static const char *const names[] = {
+        "MUSTER_BACKEND",        "MUSTER_CHECKPOINT", "MUSTER_CHECKS",
+        "MUSTER_DETERMINISTIC",  "MUSTER_NOTICE_MS",  "MUSTER_RECORD",
+        "MUSTER_TCP_CONGESTION", "MUSTER_TRANSPORT",  "MUSTER_TUNING"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (getenv(names[i]) && !environment_has(e, names[i])) {
+            cli_say("note: %s of this shell is not passed to the ranks; -e %s passes it", names[i],
+                    names[i]);
+        }
+    }
+}
+
 int environment_check(struct cli *cli)
 {
     const struct environment *e = NULL;
-    return environment_gather(cli, &e);
+    int r = environment_gather(cli, &e);
+    if (r == 0) {
+        say_not_passed(e);
+    }
+    return r;
 }
 
 char *const *environment_given(const struct environment *environment)
