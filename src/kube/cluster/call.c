@@ -22,8 +22,7 @@ struct cluster_call {
     bool without_managers;
     char *namespace; /* NULL: none */
     int tried;
-    int64_t sent_ms; /* the last time */
-    bool finished;   /* its owner is being told */
+    bool finished; /* its owner is being told */
     struct cluster_call *prev, *next;
 };
 
@@ -137,7 +136,7 @@ static void on_end(void *context, const struct transfer_result *result)
     struct cluster_call *call = context;
     call->transfer = NULL; /* it frees itself */
     kube_cluster_count(call->k, call->wire.method, result);
-    kube_cluster_took(call->k, call->wire.method, call->sent_ms);
+    kube_cluster_took(call->k, call->wire.method, result->sent_ms);
     int64_t due_ms = next_try_ms(call, result);
     if (due_ms < 0) {
         const struct cluster_answer answer = understand(call, result);
@@ -167,7 +166,6 @@ static void start(struct turn *turn)
     };
     const struct transfer_events events = {on_data, on_end, call};
     call->tried++;
-    call->sent_ms = now_ms;
     if (transport_start(k->transport, &order, &events, &call->transfer, NULL) < 0) {
         pace_wait(&k->queue, &turn->item, now_ms + RETRY_FIRST_MS);
     }
