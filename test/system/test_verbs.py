@@ -162,6 +162,17 @@ def test_scale_suspend_resume_take_a_kind(muster):
     assert "unexpected operand 'other'" in muster.run('scale', 'job', 'job', 'other', '--workers', '1', code=64).stderr
 
 
+def test_a_job_that_is_over_is_not_said_to_be_scaled_without_a_word(muster):
+    """What is asked is stored, and a note says that no rank comes or goes by it."""
+    muster.run('create', muster.write('job.yaml', job('over', shell('exit 3'), workers=1)))
+    muster.wait_condition('over', 'Failed')
+    for words in (['scale', 'over', '--workers', '2'], ['suspend', 'over'], ['resume', 'over']):
+        assert muster.run(*words).stderr == ('muster: note: job over is over: this starts and ends no rank '
+                                             '(muster describe job over says how it ended)\n')
+    submit(muster, workers=1)
+    assert muster.run('scale', 'mnist', '--workers', '2').stderr == ''
+
+
 def test_delete_waits_until_it_is_gone(muster):
     submit(muster)
     assert muster.run('delete', 'job', 'mnist').stdout == 'pytorchjob.kubeflow.org "mnist" deleted\n'

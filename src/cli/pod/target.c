@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/text.h"
+#include "control/verdict.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -208,4 +209,13 @@ int target_find(struct cli *cli, const char *namespace, bool or_pod, struct targ
         *ret = muster_take(object);
     }
     return r;
+}
+
+void target_say_over(const struct target *target, const json_t *job)
+{
+    if (verdict_of(job, NULL, false).end != VERDICT_RUNNING) {
+        cli_say("note: job %s is over: this starts and ends no rank (muster describe job %s says "
+                "how it ended)",
+                target->name, target->name);
+    }
 }

@@ -39,3 +39,7 @@ int targets_check_selector(struct cli *cli, const struct targets *targets);
  * NULL). MUSTER_ENOENT says what was looked for. */
 int target_find(struct cli *cli, const char *namespace, bool or_pod, struct target *target,
                 json_t **ret);
+
+/* A change of the number of ranks is stored for a job that is over, too: a note says that it starts
+ * and ends none. */
+void target_say_over(const struct target *target, const json_t *job);

@@ -38,7 +38,8 @@ int cli_scale(struct cli *cli)
     r = r < 0 ? r : targets_read_named(cli, 1, &targets);
     r = r < 0 ? r : targets_are_jobs(cli, &targets, "scaled");
     r = r < 0 ? r : cli_connect(cli, KUBE_START);
-    r = r < 0 ? r : target_find(cli, cli_namespace(cli), false, &targets.list[0], NULL);
+    muster_auto(doc) json_t *job = NULL;
+    r = r < 0 ? r : target_find(cli, cli_namespace(cli), false, &targets.list[0], &job);
     if (r < 0) {
         return r;
     }
@@ -49,6 +50,7 @@ int cli_scale(struct cli *cli)
     r = kube_patch(cli->kube, &ref, patch, NULL, &cli->err);
     if (r == 0) {
         printf("pytorchjob.kubeflow.org/%s scaled\n", target.name);
+        target_say_over(&target, job);
     }
     return r;
 }

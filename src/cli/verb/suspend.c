@@ -7,7 +7,8 @@
 
 static int set_suspend(struct cli *cli, struct target target, bool suspend)
 {
-    int r = target_find(cli, cli_namespace(cli), false, &target, NULL);
+    muster_auto(doc) json_t *job = NULL;
+    int r = target_find(cli, cli_namespace(cli), false, &target, &job);
     if (r < 0) {
         return r;
     }
@@ -17,6 +18,7 @@ static int set_suspend(struct cli *cli, struct target target, bool suspend)
     r = kube_patch(cli->kube, &ref, patch, NULL, &cli->err);
     if (r == 0) {
         printf("pytorchjob.kubeflow.org/%s %s\n", target.name, suspend ? "suspended" : "resumed");
+        target_say_over(&target, job);
     }
     return r;
 }
