@@ -237,6 +237,11 @@ def test_a_verb_that_only_kubectl_has_says_how_kubectl_comes_here(muster):
                                                                    '--write FILE, then kubectl --kubeconfig FILE patch …')
 
 
+@pytest.mark.parametrize('word, here', [('stop', 'delete job NAME'), ('status', 'get jobs'), ('ps', 'get pods'), ('ls', 'get jobs')])
+def test_a_word_of_another_tool_says_what_does_it_here(muster, word, here):
+    assert only_line(muster.run(word, code=64)) == f"muster: unknown command '{word}'; here it is: muster {here} (muster --help lists all)"
+
+
 def test_an_unknown_kind_says_which_there_are(muster):
     assert only_line(muster.run('get', 'all', code=64)).startswith("muster: get: unknown kind 'all'; there are configmaps, events, ")
     assert only_line(muster.run('get', 'podz', code=64)) == "muster: get: unknown kind 'podz'; did you mean 'pods'?"
