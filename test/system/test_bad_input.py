@@ -227,6 +227,15 @@ def test_an_unwritable_state_folder_is_said_in_one_line(muster):
     muster.home.chmod(0o700)
 
 
+def test_a_folder_that_was_deleted_says_where_to_go(muster):
+    folder = muster.work / 'gone'
+    folder.mkdir()
+    done = subprocess.run(['sh', '-c', 'cd "$1" && rmdir "$1" && exec "$2" run -n 1 -- true', 'sh', folder, muster.binary],
+                          env=muster.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    assert (done.returncode, only_line(done)) == (66, 'muster: the folder that this shell is in was deleted, and the ranks would start there: '
+                                                      'cd to one that exists')
+
+
 def test_an_unknown_command_is_one_line(muster):
     assert only_line(muster.run('frobnicate', code=64)) == "muster: unknown command 'frobnicate' (muster --help lists them)"
     assert not muster.home.exists()

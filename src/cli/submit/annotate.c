@@ -33,8 +33,12 @@ static int annotate_submitter(struct cli *cli, json_t *job)
 {
     muster_auto(free) char *cwd = getcwd(NULL, 0);
     if (!cwd) {
-        return muster_fail(&cli->err, MUSTER_EOS, "cannot determine the working directory: %s",
-                           strerror(errno));
+        return errno == ENOENT
+                   ? muster_fail(&cli->err, MUSTER_ENOENT,
+                                 "the folder that this shell is in was deleted, and the ranks "
+                                 "would start there: cd to one that exists")
+                   : muster_fail(&cli->err, MUSTER_EOS,
+                                 "cannot determine the working directory: %s", strerror(errno));
     }
     muster_auto(doc) json_t *submit = json_pack("{s:s, s:i, s:o}", "cwd", cwd, "umask", own_umask(),
                                                 "limits", soft_limits_read());
