@@ -63,6 +63,9 @@ static int find_elements(const struct muster_comm *comm, const struct types_kind
     if (kind->reduces) {
         call->kernels = reduce_find_kernels(call->type, call->op);
         call->divisor = call->op == MUSTER_AVG ? comm->size : 1;
+        if (!types_has_op(call->op)) {
+            return muster_fail(err, MUSTER_EINVAL, "there is no operation %d", (int)call->op);
+        }
         if (!call->kernels.reduce) {
             return muster_fail(err, MUSTER_EINVAL, "%s of %s is not defined",
                                muster_op_name(call->op), muster_type_name(call->type));

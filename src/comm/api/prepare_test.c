@@ -153,8 +153,11 @@ static void an_operation_that_a_type_lacks_is_refused(void **state)
             call.op = (enum muster_op)op;
             bool known = types_has_type(call.type) && types_has_op(call.op) &&
                          reduce_find(call.type, call.op);
-            assert_int_equal(prepare_call(comm, &call, &p, NULL), known ? 0 : MUSTER_EINVAL);
+            struct muster_err err = MUSTER_ERR_INIT;
+            assert_int_equal(prepare_call(comm, &call, &p, &err), known ? 0 : MUSTER_EINVAL);
             assert_true(!known || p.unit == muster_type_bytes(call.type));
+            bool of_none = types_has_type(call.type) && !types_has_op(call.op);
+            assert_int_equal(strstr(err.text, "there is no operation") != NULL, of_none);
         }
     }
 }
