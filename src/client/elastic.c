@@ -136,8 +136,11 @@ void muster_elastic_close(struct muster_elastic *job)
 static int check_pieces(const struct muster_elastic_piece *pieces, size_t num_pieces,
                         struct muster_err *err)
 {
-    if (num_pieces > WORKER_PIECES_MAX || (num_pieces > 0 && !pieces)) {
+    if (num_pieces > WORKER_PIECES_MAX) {
         return muster_fail(err, MUSTER_EINVAL, "a state has at most %d pieces", WORKER_PIECES_MAX);
+    }
+    if (num_pieces > 0 && !pieces) {
+        return muster_fail(err, MUSTER_EINVAL, "the pieces of the state are NULL");
     }
     for (size_t i = 0; i < num_pieces; i++) {
         if (!pieces[i].memory && pieces[i].size_bytes > 0) {

@@ -405,6 +405,21 @@ static void a_wait_can_be_interrupted_and_taken_up_again(void **state)
     check_finished(&s->workers[2]);
 }
 
+static void pieces_that_are_null_are_not_called_too_many(void **state)
+{
+    struct scene *s = *state;
+    struct muster_err err = MUSTER_ERR_INIT;
+    struct muster_elastic *job;
+    serve(s, 1, EPOCHS);
+    assert_int_equal(muster_elastic_open(&s->workers[0].options, &job, &err), 0);
+    assert_int_equal(muster_elastic_state(job, NULL, 3, &err), MUSTER_EINVAL);
+    assert_non_null(strstr(err.text, "NULL"));
+    assert_int_equal(muster_elastic_state(job, NULL, (size_t)1 << 20, &err), MUSTER_EINVAL);
+    assert_non_null(strstr(err.text, "at most 65536 pieces"));
+    assert_int_equal(muster_elastic_state(job, NULL, 0, &err), 0);
+    muster_elastic_close(job);
+}
+
 static void calls_out_of_order_are_refused(void **state)
 {
     struct scene *s = *state;
@@ -558,6 +573,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(refusals_are_said, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_address_that_leads_nowhere_is_said, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_wait_can_be_interrupted_and_taken_up_again, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(pieces_that_are_null_are_not_called_too_many, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(calls_out_of_order_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(extras_come_by_micro_batch_and_bf16_is_rounded_once, set_up,
