@@ -286,8 +286,9 @@ struct muster_message {
 #define MUSTER_MESSAGE_INIT {sizeof(struct muster_message), -1, -1, 0}
 /* clang-format on */
 
-/* A message longer than count is MUSTER_ETOOBIG, and leaves the communicator usable; a shorter one
- * is fine. ret (may be NULL) says who sent it. */
+/* A message longer than count is MUSTER_ETOOBIG: it is gone, the next receive gets the one after
+ * it, and the communicator stays usable; a shorter one is fine. ret (may be NULL) says who sent it.
+ */
 MUSTER_API int muster_recv(struct muster_comm *comm, void *out, size_t count, enum muster_type type,
                            int from, int tag, struct muster_message *ret, struct muster_err *err);
 

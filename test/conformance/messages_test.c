@@ -153,9 +153,13 @@ static int too_long_a_message(struct muster_comm *comm, void *context)
     char data[100] = {0};
     if (rank == 0) {
         WORLD_CHECK(muster_send(comm, data, 100, MUSTER_U8, 1, 0, &err) == 0, "%s", err.text);
+        data[0] = 'b';
+        WORLD_CHECK(muster_send(comm, data, 1, MUSTER_U8, 1, 0, &err) == 0, "%s", err.text);
     } else if (rank == 1) {
         int rc = muster_recv(comm, data, 10, MUSTER_U8, 0, 0, NULL, &err);
         WORLD_CHECK(rc == MUSTER_ETOOBIG, "%d %s", rc, err.text);
+        rc = muster_recv(comm, data, 10, MUSTER_U8, 0, 0, NULL, &err);
+        WORLD_CHECK(rc == 0 && data[0] == 'b', "it is gone, the next one comes: %d", rc);
     }
     WORLD_CHECK(muster_barrier(comm, &err) == 0, "usable afterwards: %s", err.text);
     return 0;
