@@ -66,6 +66,12 @@ def test_f_keeps_its_list_and_takes_what_is_given(muster):
     assert sorted(done.stdout.splitlines()) == ['[rank 0] C,,last,file,shell', '[rank 1] C,,last,file,shell']
 
 
+def test_train_keeps_the_list_and_takes_envs(muster):
+    done = muster.run('train', '--num_workers', '1', '--envs', 'GIVEN=1,2', '--', 'sh', '-c', 'echo "$LC_ALL+$STRAY+$GIVEN"; exit 3',
+                      code=None, env={'LC_ALL': 'C', 'STRAY': 'x'})
+    assert '[rank 0] C++1,2' in done.stdout.splitlines(), done
+
+
 def test_e_wins_over_the_file_and_the_file_over_the_shell(muster):
     made = job('order', ['sh', '-c', 'echo $(A) $A $B $LC_ALL'])
     for replica in made['spec']['pytorchReplicaSpecs'].values():
