@@ -81,8 +81,20 @@ static void print_checkpoint(void)
     (void)fflush(stdout);
 }
 
+/* More than it may have, where its control group has a limit; else a GiB. */
+static void eat_memory(void)
+{
+    enum { MIB = 1 << 20, EATEN_MIB = 1024, PAGE = 4096 };
+    for (int i = 0; i < EATEN_MIB; i++) {
+        volatile char *piece = malloc(MIB);
+        for (int at = 0; piece && at < MIB; at += PAGE) {
+            piece[at] = 1;
+        }
+    }
+}
+
 /* MUSTER_TEST_POISON: "RECORD HOW", of a record that this program cannot stand: it crashes, is
- * killed from outside (by itself), exits, hangs, or finds an error. Or "RECORD HOW
+ * killed from outside (by itself), exits, eats all memory, hangs, or finds an error. Or "RECORD HOW
  * PATH": where the file PATH is. */
 static int meet_poison(const struct muster_elastic_pass *pass, struct muster_err *err)
 {
@@ -102,6 +114,9 @@ static int meet_poison(const struct muster_elastic_pass *pass, struct muster_err
         }
         if (strcmp(how, "exit") == 0) {
             _exit(3);
+        }
+        if (strcmp(how, "eat") == 0) {
+            eat_memory();
         }
         while (strcmp(how, "hang") == 0) {
             (void)pause();

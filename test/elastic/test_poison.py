@@ -19,14 +19,14 @@ def named(said):
     return said.split('one after the other, of record ')[1].split(', in epoch')[0]
 
 
-def deaths(job):
-    return [worker for worker in job.workers if worker.process.poll() in (-signal.SIGABRT, 3)]
+def deaths(job, codes=(-signal.SIGABRT, 3)):
+    return [worker for worker in job.workers if worker.process.poll() in codes]
 
 
-def start_again_until_failed(job, most):
+def start_again_until_failed(job, most, **codes):
     """As a parent does that starts whoever died again. The last one is not started again: the job has failed then."""
     for number in range(1, most + 1):
-        wait_for(lambda: len(deaths(job)) >= number or job.coordinator.poll() is not None, f'death {number}')
+        wait_for(lambda: len(deaths(job, **codes)) >= number or job.coordinator.poll() is not None, f'death {number}')
         if job.coordinator.poll() is not None:
             return
         if number < most:
@@ -213,23 +213,56 @@ def test_a_record_that_workers_by_leases_die_of_is_set_aside(tmp_path, restarts)
 
 
 @pytest.fixture
-def limited_group():
-    """A control group whose processes have 64 MiB."""
-    group = MEMORY_GROUPS / f'muster-test-{os.getpid()}'
-    try:
-        group.mkdir()
-        (group / 'memory.limit_in_bytes').write_text(str(64 << 20))
-    except OSError:
-        pytest.skip('control groups of version 1 need root here')
-    yield group
-    wait_for(lambda: not (group / 'cgroup.procs').read_text(), 'nobody is in the group')
-    group.rmdir()
+def limit_group():
+    """Makes control groups whose processes have 64 MiB."""
+    groups = []
+
+    def make():
+        group = MEMORY_GROUPS / f'muster-test-{os.getpid()}-{len(groups)}'
+        try:
+            group.mkdir()
+            groups.append(group)
+            (group / 'memory.limit_in_bytes').write_text(str(64 << 20))
+        except OSError:
+            pytest.skip('control groups of version 1 need root here')
+        return group
+
+    yield make
+    for group in groups:
+        wait_for(lambda one=group: not (one / 'cgroup.procs').read_text(), 'nobody is in the group')
+        group.rmdir()
 
 
-def test_workers_by_leases_that_are_out_of_memory_are_named(tmp_path, limited_group):
+class LimitedJob(Job):
+    """Each of its workers is in a control group of its own."""
+    limit_group = None
+
+    def worker_words(self, number, sleep_ms):
+        return ['sh', '-c', f'echo $$ >{self.limit_group()}/cgroup.procs; exec "$0" "$@"', *super().worker_words(number, sleep_ms)]
+
+
+@pytest.mark.parametrize('workers', [1, 3])
+def test_a_record_that_takes_a_steps_workers_all_memory_is_named(tmp_path, monkeypatch, limit_group, workers):
+    """The kernel kills them in their step function. It is the third death that names the one record of the micro-batches at hand: what was
+    suspected of the first one was computed in parts."""
+    monkeypatch.setenv('MUSTER_TEST_POISON', f'{RECORD} eat')
+    with LimitedJob(tmp_path, first_size=workers, sleep_ms=0) as job:
+        job.limit_group = limit_group
+        job.add_workers(workers)
+        start_again_until_failed(job, most=10, codes=(-signal.SIGKILL,))
+        log = job.log()
+        assert job.coordinator.returncode == 65, log
+        said = [line for line in log.splitlines() if 'job has failed' in line]
+        assert len(said) == 1 and '3 workers died, one after the other, of record ' in said[0] and named(said[0]) == str(RECORD)
+        assert len(deaths(job, codes=(-signal.SIGKILL,))) >= 3 and 'by signal 9 (SIGKILL), out of memory' in log, log
+        for worker in job.alive():
+            wait_for(lambda one=worker: not one.alive(), 'the others hear of it')
+
+
+def test_workers_by_leases_that_are_out_of_memory_are_named(tmp_path, limit_group):
     """The kernel kills them as somebody from outside would, and counts it: the record that needs more than there is is set aside."""
     with Leased(tmp_path, MUSTER_TEST_POISON_HOW='eat', MUSTER_SET_ASIDE='1') as job:
-        job.through = ['sh', '-c', f'echo $$ >{limited_group}/cgroup.procs; exec "$0" "$@"']
+        job.through = ['sh', '-c', f'echo $$ >{limit_group()}/cgroup.procs; exec "$0" "$@"']
         for _ in range(3):
             assert job.run()[0] == -signal.SIGKILL
         wait_for(lambda: f'warning: record 137 is set aside: {NAMED}' in job.log(), 'it is named')
