@@ -64,6 +64,25 @@ def running(muster, *names):
     return wait_for(all_run, f'{names} running')
 
 
+NOBODY = '''
+apiVersion: v1
+kind: Config
+current-context: here
+contexts: [{name: here, context: {cluster: here}}]
+clusters: [{name: here, cluster: {server: "http://127.0.0.1:1"}}]
+'''
+
+
+def test_force_use_kube_config_file(tool):
+    """The cluster of kubectl's file; nobody is at its address. Without the flag, or with false, it is this machine."""
+    (tool.work / 'config').write_text(NOBODY)
+    words, env = ['train', *TUTORIAL, '--job_command=true'], {'KUBECONFIG': str(tool.work / 'config')}
+    for flag in ('--force_use_kube_config_file', '--force_use_kube_config_file=true'):
+        assert 'http://127.0.0.1:1' in elasticdl(tool, *words, flag, code=69, env=env).stderr
+    elasticdl(tool, *words, '--force_use_kube_config_file=false', env=env)
+    assert [job['metadata']['name'] for job in tool.get('jobs')] == ['test-mnist-allreduce']
+
+
 def test_the_tutorials_table_of_pods(tool):
     submit(tool, 'exec sleep 600')
     running(tool, MASTER, WORKERS + '0', WORKERS + '1')

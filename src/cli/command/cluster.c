@@ -2,6 +2,7 @@
 #include "cli/command/cli.h"
 
 #include "base/err.h"
+#include "cli/command/elasticdl.h"
 
 #include <string.h>
 
@@ -45,12 +46,19 @@ static int check_options(struct cli *cli)
     return 0;
 }
 
+/* A flag of ElasticDL: the current context of the usual file. A wrong value is refused later. */
+static bool takes_kubeconfig(const struct args *args)
+{
+    static const char flag[] = "force_use_kube_config_file";
+    return args_has_flag(args, flag) && elasticdl_boolean(args_value(args, flag)) > 0;
+}
+
 int cli_choose_cluster(struct cli *cli)
 {
     const struct args *args = &cli->args;
     const char *file = args_has_flag(args, "kubeconfig") ? args_value(args, "kubeconfig") : NULL;
     const char *context = args_has_flag(args, "context") ? args_value(args, "context") : NULL;
-    if (!file && !context) {
+    if (!file && !context && !takes_kubeconfig(args)) {
         return 0;
     }
     int r = check_options(cli);

@@ -257,7 +257,7 @@ static void command_lines_that_are_refused(void **state)
         {"--cluster_spec_json says the same", {J("--cluster_spec=spec.py")}},
         {"HOROVOD_GLOO_TIMEOUT_SECONDS must be a number of seconds",
          {J("--envs=HOROVOD_GLOO_TIMEOUT_SECONDS=soon")}},
-        {"--context NAME or --kubeconfig FILE", {J("--force_use_kube_config_file")}},
+        {"must be true or false, not 'perhaps'", {J("--force_use_kube_config_file=perhaps")}},
         {"ask for fewer epochs", {J("--max_step=100")}},
         {"must be one of Always|IfNotPresent|Never, not 'never'", {J("--image_pull_policy=never")}},
         {"--restart_policy must be one of", {J("--restart_policy=ExitCode")}},

@@ -61,7 +61,7 @@ static void say_submitted(const struct cli *cli, const json_t *job)
                 "job %s is submitted: pods elasticdl-%s-master and %s-edljob-worker-0%s; muster "
                 "get pods shows them, muster logs %s -f follows them%s",
                 name, name, name, last, name,
-                cli_on_cluster(cli) ? ", with the same --context or --kubeconfig" : "");
+                cli_on_cluster(cli) ? ", with this cluster's --context or --kubeconfig" : "");
 }
 
 static int submit(struct cli *cli)
