@@ -90,6 +90,21 @@ static void three_members_one_killed_and_the_coordinator_crashes(void **state)
     explore_all(&config, 1 << 22);
 }
 
+static void two_members_a_joiner_and_one_fault(void **state)
+{
+    (void)state;
+    const struct world_config config = {.processes = 3,
+                                        .joiners = 1,
+                                        .records = 2,
+                                        .faults = 1,
+                                        .kinds = CRASHES,
+                                        .ahead = 1,
+                                        .batch = 1,
+                                        .formed = true,
+                                        .prompt = true};
+    explore_all(&config, 1 << 22);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -98,6 +113,7 @@ int main(void)
         cmocka_unit_test(three_members_two_records_and_one_fault),
         cmocka_unit_test(three_members_two_of_which_are_killed),
         cmocka_unit_test(three_members_one_killed_and_the_coordinator_crashes),
+        cmocka_unit_test(two_members_a_joiner_and_one_fault),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

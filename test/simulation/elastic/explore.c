@@ -7,7 +7,6 @@
 
 struct frame {
     struct world world;
-    uint64_t hash;
     struct action actions[ACTIONS_MAX];
     size_t count;
     size_t next;
@@ -19,22 +18,31 @@ struct search {
     uint64_t *seen; /* a hash table, 0: free */
     size_t room;
     struct frame *way;
+    uint64_t hashes[WAY_MAX]; /* of the way's worlds */
     size_t depth;
 };
 
+/* Most of a world is zeros: blocks of them are left out, and the others bring their place. */
 static uint64_t hash_of(const struct world *world)
 {
+    enum { WORDS = 8 };
+    uint64_t words[WORDS] = {0}, hash = 0x9e3779b97f4a7c15u;
     size_t count;
     const unsigned char *bytes = world_state(world, &count);
-    uint64_t hash = 0x9e3779b97f4a7c15u, word = 0;
-    for (size_t at = 0; at + sizeof word <= count; at += sizeof word) {
-        memcpy(&word, bytes + at, sizeof word);
-        hash = (hash ^ word) * 0xff51afd7ed558ccdu;
-        hash ^= hash >> 32;
+    for (size_t at = 0; at < count; at += sizeof words) {
+        size_t here = count - at < sizeof words ? count - at : sizeof words;
+        uint64_t any = 0;
+        memset(words, 0, sizeof words);
+        memcpy(words, bytes + at, here);
+        for (size_t i = 0; i < WORDS; i++) {
+            any |= words[i];
+        }
+        hash = any ? (hash ^ at) * 0xc4ceb9fe1a85ec53u : hash;
+        for (size_t i = 0; i < WORDS && any; i++) {
+            hash = (hash ^ words[i]) * 0xff51afd7ed558ccdu;
+            hash ^= hash >> 32;
+        }
     }
-    word = 0;
-    memcpy(&word, bytes + count / sizeof word * sizeof word, count % sizeof word);
-    hash = (hash ^ word) * 0xc4ceb9fe1a85ec53u;
     hash ^= hash >> 29;
     return hash ? hash : 1;
 }
@@ -57,7 +65,7 @@ static bool add(struct search *s, uint64_t hash)
 static bool is_on_the_way(const struct search *s, uint64_t hash)
 {
     for (size_t i = 0; i < s->depth; i++) {
-        if (s->way[i].hash == hash) {
+        if (s->hashes[i] == hash) {
             return true;
         }
     }
@@ -78,7 +86,7 @@ static void fail(struct search *s, const char *broken)
 static void enter(struct search *s, uint64_t hash)
 {
     struct frame *frame = &s->way[s->depth];
-    frame->hash = hash;
+    s->hashes[s->depth] = hash;
     frame->count = world_actions(&frame->world, frame->actions);
     frame->next = 0;
     frame->moved = false;
@@ -90,14 +98,14 @@ static void try_next(struct search *s)
 {
     struct frame *from = &s->way[s->depth - 1], *to = from + 1;
     struct action action = from->actions[from->next++];
-    to->world = from->world;
+    world_copy(&to->world, &from->world);
     world_act(&to->world, action);
     if (to->world.broken) {
         fail(s, to->world.broken);
         return;
     }
     uint64_t hash = hash_of(&to->world);
-    if (hash == from->hash) {
+    if (hash == s->hashes[s->depth - 1]) {
         return; /* nothing has happened */
     }
     s->found->actions++;

@@ -89,6 +89,12 @@ const void *world_state(const struct world *world, size_t *ret_count)
     return from;
 }
 
+void world_copy(struct world *to, const struct world *from)
+{
+    const void *end = &from->processes[from->config.processes];
+    memcpy(to, from, (size_t)((const char *)end - (const char *)from));
+}
+
 /* ---- What can happen ---- */
 
 struct list {

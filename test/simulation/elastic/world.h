@@ -203,6 +203,8 @@ void world_act(struct world *world, struct action action);
 const char *world_end(const struct world *world);
 /* The bytes that say which world it is. */
 const void *world_state(const struct world *world, size_t *ret_count);
+/* to: all zeros, or a world with the same configuration. */
+void world_copy(struct world *to, const struct world *from);
 const char *world_action_name(struct action action);
 
 /* ---- Between the files of the world ---- */

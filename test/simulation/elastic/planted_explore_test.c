@@ -1,0 +1,66 @@
+/* The search of all orders finds each mistake, too: in the worlds of any_two_test.c, whose messages
+ * are heard at once, and which are told apart by hashes. What shortens the search hides none. */
+#include "base/testing/test.h"
+#include "commit/planted.h"
+#include "explore.h"
+
+enum planted planted;
+
+enum { ROOM = 1 << 20 };
+
+static const struct world_config two_members = {.processes = 2,
+                                                .records = 2,
+                                                .faults = 2,
+                                                .kinds = FAULT_ALL & ~FAULT_LEAVE,
+                                                .ahead = 1,
+                                                .batch = 1,
+                                                .formed = true,
+                                                .prompt = true};
+/* Some need that nobody is left with the model. */
+static const struct world_config one_relaunched = {.processes = 1,
+                                                   .records = 2,
+                                                   .faults = 2,
+                                                   .kinds = FAULT_ALL,
+                                                   .ahead = 1,
+                                                   .batch = 1,
+                                                   .checkpoints = 1,
+                                                   .relaunch = true,
+                                                   .formed = true,
+                                                   .prompt = true};
+
+static const char *seek(enum planted mistake, const struct world_config *config)
+{
+    static struct explored found;
+    planted = mistake;
+    explore(config, ROOM, &found);
+    print_message("mistake %d: %llu worlds, %s\n", mistake, (unsigned long long)found.worlds,
+                  found.broken ? found.broken : "nothing found");
+    return found.broken;
+}
+
+static void each_mistake_is_found(void **state)
+{
+    (void)state;
+    for (int mistake = PLANTED_NOTHING + 1; mistake < PLANTED_NO_COMMIT; mistake++) {
+        bool restores = mistake == PLANTED_RESTORE_NOT_JOURNALED;
+        const char *broken = seek((enum planted)mistake, restores ? &one_relaunched : &two_members);
+        assert_non_null(broken);
+        assert_string_not_equal(broken, "the worlds can be counted");
+    }
+}
+
+static void without_a_mistake_nothing_is_found(void **state)
+{
+    (void)state;
+    assert_null(seek(PLANTED_NOTHING, &two_members));
+    assert_null(seek(PLANTED_NOTHING, &one_relaunched));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_mistake_is_found),
+        cmocka_unit_test(without_a_mistake_nothing_is_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
