@@ -29,7 +29,13 @@ static int digit(char c)
 int identity_token(const char *said, uint8_t ret[WIRE_TOKEN_BYTES], struct muster_err *err)
 {
     const char *text = or_environment(said, "MUSTER_COORDINATOR_TOKEN");
-    bool good = text && strlen(text) == 2 * (size_t)WIRE_TOKEN_BYTES;
+    if (!text) {
+        return muster_fail(err, MUSTER_EINVAL,
+                           "MUSTER_COORDINATOR_TOKEN is not set, nor the option token: a worker is "
+                           "started by \"muster train -- COMMAND\", which sets it, or by hand "
+                           "with what its coordinator was given");
+    }
+    bool good = strlen(text) == 2 * (size_t)WIRE_TOKEN_BYTES;
     for (int i = 0; good && i < WIRE_TOKEN_BYTES; i++) {
         int high = digit(text[2 * i]), low = digit(text[2 * i + 1]);
         good = high >= 0 && low >= 0;

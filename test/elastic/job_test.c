@@ -332,6 +332,11 @@ static void refusals_are_said(void **state)
     trainee_run(a);
     assert_int_equal(a->result, MUSTER_EINVAL);
     assert_non_null(strstr(a->err.text, "MUSTER_COORDINATOR_TOKEN"));
+    a->options.token = ""; /* started by hand, as if it was no worker */
+    trainee_run(a);
+    assert_int_equal(a->result, MUSTER_EINVAL);
+    assert_non_null(strstr(a->err.text, "is not set"));
+    assert_non_null(strstr(a->err.text, "muster train -- COMMAND"));
     a->options.token = b->options.token;
     a->options.environment = 7;
     a->err.text[0] = 0;
