@@ -54,6 +54,7 @@ def test_evaluation_runs_after_the_last_step_whoever_dies_in_it(world):
     end = end_of(workers[1])
     os.close(let)
     assert (end['records'], end['count']) == (120, 120)
+    assert "measure() returned ['count', 'outputs'], and the sums of these Shards are ['count', 'output']" in end['refused']
     world.coordinators[0].end()
     said = world.coordinators[0].text()
     assert 'epoch 2: 120 records committed' in said and 'testing: 120 records evaluated: count 120 (1 a record)' in said

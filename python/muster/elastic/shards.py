@@ -4,6 +4,7 @@ A shard is a batch of records that this worker alone has until it says that they
 to the others. Nothing of torch is loaded before batches() is called.
 """
 import collections
+import collections.abc
 import csv
 import hashlib
 import os
@@ -150,16 +151,25 @@ class _Sampler:
             yield shard.records
 
 
+def in_order(found, names):
+    """What measure() returned, as numbers in the order of the names."""
+    if isinstance(found, collections.abc.Mapping):
+        if set(found) != set(names):
+            raise ValueError(f'measure() returned {sorted(found)}, and the sums of these Shards are {sorted(names)}')
+        found = [found[name] for name in names]
+    return [float(value) for value in found]
+
+
 def evaluate(model, shards, dataset, measure, **options):
-    """measure(model, *batch) of each batch, which returns the sums over its records in the order of shards.sums; shared with the other
-    workers. Returns the totals over all records of all epochs, with their number as 'records', without those that were set aside."""
+    """measure(model, *batch) of each batch, which returns the sums over its records, by name or in the order of shards.sums; shared with
+    the other workers. Returns the totals over all records of all epochs, with their number as 'records', without those that were set aside."""
     import torch
     was_training = model.training
     model.eval()
     try:
         with torch.no_grad():
             for batch in shards.batches(dataset, **options):
-                shards.report(batch.number, *(float(value) for value in measure(model, *batch.data)))
+                shards.report(batch.number, *in_order(measure(model, *batch.data), shards.sums))
     finally:
         model.train(was_training)
     return {'records': shards.records * shards.epochs - shards.left_out(), **shards.totals()}

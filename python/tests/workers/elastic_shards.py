@@ -117,6 +117,7 @@ def train_then_evaluate():
     training."""
     import torch
     from muster.elastic import Job, evaluate as share
+    from muster.elastic.shards import in_order
     data = torch.utils.data.TensorDataset(torch.arange(120.0).reshape(-1, 1))
     model = torch.nn.Linear(1, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
@@ -139,11 +140,16 @@ def train_then_evaluate():
             print('held', flush=True)
             with open(os.environ['HOLD_AT']):
                 pass
-        return len(batch), model(batch).sum()
+        count, output = len(batch), model(batch).sum()
+        return (count, output) if len(calls) % 2 else {'output': output, 'count': count}
 
     total = share(model, shards, data, measure)
     shards.close()
-    return {**total, 'expected': float(model(data.tensors[0]).sum())}
+    try:
+        in_order({'count': 1, 'outputs': 2}, shards.sums)
+    except ValueError as error:
+        refused = str(error)
+    return {**total, 'expected': float(model(data.tensors[0]).sum()), 'refused': refused}
 
 
 def loader_dies_early():
