@@ -86,6 +86,16 @@ def test_a_job_of_which_all_workers_break_off_their_loops_has_failed(world, pyth
         in job.coordinators[0].text()
 
 
+def test_a_loop_over_batches_that_is_broken_off_is_an_error(world, python):
+    """The epochs go on after it: what comes then, a scheduler's step, would come at another step on each worker."""
+    job = world(1, python)
+    worker = job.start('elastic_error.py', 'stops', 0)
+    worker.end(1)
+    assert 'RuntimeError: a loop over this loader ended before its epoch did' in worker.text() and 'trained' not in worker.text().splitlines()
+    job.coordinators[0].end(65)
+    assert 'ask for fewer epochs' in job.coordinators[0].text()
+
+
 @pytest.mark.parametrize('kind, said', [('accumulates', 1), ('none', 0)])
 def test_a_gradient_that_no_optimizer_uses_is_said_once(world, python, kind, said):
     job = world(1, python)

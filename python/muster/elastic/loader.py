@@ -121,7 +121,7 @@ class Loader:
             self.options['prefetch_factor'] = prefetch_factor
         self.depth = num_workers * (prefetch_factor or 2)
         self.feed, self.fetched, self.last, self.current, self.missed = Feed(self), None, None, None, False
-        self.micro_batches = 1
+        self.micro_batches, self.broken_off = 1, False
         self.children, self.alone = children.Watch(), 0  # passes whose records this process reads itself
 
     def __len__(self):
@@ -129,6 +129,16 @@ class Loader:
         return -(-self.job.plan.records // self.batch_size)
 
     def __iter__(self):
+        pass_ = self.job.pass_
+        if self.broken_off and (pass_ is None or pass_.given):
+            raise RuntimeError('a loop over this loader ended before its epoch did: each record counts once in an epoch, and what comes after it would '
+                               'come at another step on each worker. To train less, ask for fewer epochs; to end this worker, end the loop over '
+                               'job.epochs(), too')
+        self.broken_off = not self.endless
+        yield from self._rest_of_epoch()
+        self.broken_off = False
+
+    def _rest_of_epoch(self):
         job = self.job
         while not job.at_epoch_end() or self.endless or job.info['records_done'] >= job.info['records_all']:
             pass_ = job.peek()

@@ -1,4 +1,4 @@
-"""A worker of an elastic job whose code, or whose data set, has an error at record 41. Which one (breaks, quits: it ends its loop; accumulates: its
+"""A worker of an elastic job whose code, or whose data set, has an error at record 41. Which one (breaks, quits: it ends its loop; stops: that over an epoch's batches alone; accumulates: its
 optimizer steps after each second batch; exits: the data set
 ends the process; told: a signal does while the data set is read; norm: its model cannot train on one record, which is what an epoch ends with), and the loader's workers: its arguments."""
 import os
@@ -55,6 +55,8 @@ for epoch in job.epochs():
         optimizer.zero_grad()
         model(batch).mean().backward()
         count += 1
+        if KIND == 'stops' and count == 2:
+            break
         if KIND != 'accumulates' or count % 2 == 0:
             optimizer.step()
     if KIND == 'breaks':
