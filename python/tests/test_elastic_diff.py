@@ -1,4 +1,7 @@
-"""The diff of docs/elastic-python.md: a DDP script before it, an elastic one after it, of ten lines or less."""
+"""What docs/elastic-python.md shows of scripts. The diff: a DDP script before it, an elastic one after it, of ten lines or less. The learning
+rate of a global batch."""
+import re
+
 import pytest
 
 from program import SOURCE
@@ -52,3 +55,27 @@ def test_after_it_the_script_is_elastic(world, python, diff, tmp_path):
     assert [worker.lines('trained') for worker in workers] == [['1e-06']] * 2
     for epoch in (1, 2, 3):
         assert f'epoch {epoch}: 1,001 records committed' in job.coordinators[0].text()
+
+
+def test_the_learning_rate_grows_with_the_global_batch_of_a_job(world, python, tmp_path):
+    """1,001 records in micro-batches of 64: with 4 of them a step the epoch has 4 steps, whoever computes them."""
+    page = (SOURCE / 'docs/elastic-python.md').read_text()
+    blocks = [block for block in re.findall(r'```python\n(.*?)```', page, re.S) if 'MUSTER_MICRO_BATCHES' in block]
+    script = tmp_path / 'script.py'
+    script.write_text('import os\nimport muster.elastic\n' + HEAD + 'model = Net()\n' + blocks[0] + """
+loader = job.loader(dataset, batch_size=64)
+for epoch in job.epochs():
+    for data, target in loader:
+        optimizer.zero_grad()
+        functional.nll_loss(model(data), target).backward()
+        optimizer.step()
+print('rate', optimizer.param_groups[0]['lr'], flush=True)
+""")
+    job = world(2, python)
+    job.env['MUSTER_MICRO_BATCHES'] = '4'
+    workers = [job.start(script.as_posix()) for _ in range(2)]
+    for worker in workers:
+        worker.end()
+    job.coordinators[0].end()
+    assert len(blocks) == 1 and [worker.lines('rate') for worker in workers] == [['0.4']] * 2
+    assert 'done: 1,001 records in 4 steps' in job.coordinators[0].text()
