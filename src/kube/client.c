@@ -115,6 +115,12 @@ void kube_say_slow(struct kube *kube, void (*say)(const struct kube *kube, int w
     kube->say_slow = say;
 }
 
+void kube_look(struct kube *kube,
+               bool (*look)(const struct kube *kube, pid_t *controller, bool said))
+{
+    kube->look = look;
+}
+
 void kube_set_dry_run(struct kube *kube, bool on)
 {
     kube->dry_run = on;

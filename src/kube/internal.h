@@ -14,7 +14,8 @@ enum {
     KUBE_SLOW_MS = 5000,   /* then say_slow is called */
     KUBE_START_MS = 20000, /* until a fresh controller must answer */
     KUBE_RETRY_MS = 100,
-    HTTP_REFUSED = 400, /* this status and all above */
+    KUBE_LOOK_MS = 5000, /* between two calls of look */
+    HTTP_REFUSED = 400,  /* this status and all above */
 };
 
 struct kube {
@@ -30,8 +31,11 @@ struct kube {
     json_t *status;
     bool dry_run;
     bool hurried;
-    const volatile sig_atomic_t *hurry_when;                 /* or NULL */
-    void (*say_slow)(const struct kube *kube, int waited_s); /* or NULL */
+    const volatile sig_atomic_t *hurry_when;                             /* or NULL */
+    void (*say_slow)(const struct kube *kube, int waited_s);             /* or NULL */
+    bool (*look)(const struct kube *kube, pid_t *controller, bool said); /* or NULL */
+    pid_t controller;                                                    /* look's */
+    bool said;                                                           /* look's */
 };
 
 /* start.c: returns when a controller answers on the socket; starts one where kube->start says so.

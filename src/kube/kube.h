@@ -108,6 +108,12 @@ void kube_hurry_when(struct kube *kube, const volatile sig_atomic_t *flag);
  * for each request, which goes on waiting. It may not ask the controller anything. */
 void kube_say_slow(struct kube *kube, void (*say)(const struct kube *kube, int waited_s));
 
+/* While something is watched of our own controller, which is silent when nothing changes, `look` is
+ * called every few seconds; no request is late then. *controller: 0 at first, and kept for it, as
+ * is what it returned last (`said`). It may not ask the controller anything. */
+void kube_look(struct kube *kube,
+               bool (*look)(const struct kube *kube, pid_t *controller, bool said));
+
 /* While on, creations and patches are dry runs: checked as in earnest, kept nowhere. */
 void kube_set_dry_run(struct kube *kube, bool on);
 bool kube_is_dry_run(const struct kube *kube);

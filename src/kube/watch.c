@@ -29,7 +29,8 @@ struct kube_watch {
     json_t *known; /* "namespace/name" -> object; empty for Tables */
     struct buf line;
     struct kube_stream *stream;
-    uv_timer_t retry;
+    uv_timer_t retry, look;
+    int open;     /* handles that are not closed */
     int failures; /* one after another, of a cluster's API server */
     bool stopped;
     bool expired; /* the version is too old: list again */
@@ -234,9 +235,31 @@ static void retry_later(struct kube_watch *w)
     }
 }
 
+static void look(uv_timer_t *timer)
+{
+    struct kube *kube = ((struct kube_watch *)timer->data)->kube;
+    if (kube->look) {
+        kube->said = kube->look(kube, &kube->controller, kube->said);
+    }
+}
+
+static void open_timers(struct kube_watch *w)
+{
+    uv_timer_init(w->kube->loop, &w->retry);
+    uv_timer_init(w->kube->loop, &w->look);
+    w->retry.data = w->look.data = w;
+    w->open = 2;
+    if (!w->kube->is_cluster) {
+        uv_timer_start(&w->look, look, KUBE_LOOK_MS, KUBE_LOOK_MS);
+    }
+}
+
 static void free_watch(uv_handle_t *handle)
 {
     struct kube_watch *w = handle->data;
+    if (--w->open > 0) {
+        return;
+    }
     json_decref(w->known);
     buf_done(&w->line);
     free(w->namespace);
@@ -255,6 +278,7 @@ void kube_watch_stop(struct kube_watch *watch)
     kube_stream_close(watch->stream);
     watch->stream = NULL;
     uv_close((uv_handle_t *)&watch->retry, free_watch);
+    uv_close((uv_handle_t *)&watch->look, free_watch);
 }
 
 static char *copy(const char *text)
@@ -290,8 +314,7 @@ int kube_watch_start(struct kube *kube, const struct kube_ref *ref, const struct
     }
     w->kube = kube;
     w->events = *events;
-    uv_timer_init(kube->loop, &w->retry);
-    w->retry.data = w;
+    open_timers(w);
     buf_init(&w->line, LINE_BYTES_MAX);
     int r = copy_target(w, ref, query) < 0 ? err_no_memory(err) : list(w, err);
     r = r < 0 ? r : follow(w, err);

@@ -5,7 +5,7 @@ import socket
 import threading
 
 import pytest
-from conftest import LIMIT_S, shell, wait_for
+from conftest import LIMIT_S, job, shell, wait_for
 
 
 class Deaf:
@@ -122,12 +122,18 @@ def test_a_controller_that_is_stopped_is_said_while_a_command_waits(muster):
     assert (process.returncode, err) == (0, 'No resources found in default namespace.\n')
 
 
-def test_a_controller_that_is_stopped_is_said_while_changes_are_waited_for(muster):
+@pytest.mark.parametrize('words, begun', [
+    (('get', 'namespaces', '-w'), 'default'), (('events', '-w'), 'SuccessfulCreatePod'), (('logs', '-f', 'waits'), 'it began')],
+    ids=['get', 'events', 'logs'])
+def test_a_controller_that_is_stopped_is_said_while_changes_are_waited_for(muster, words, begun):
     """No request is late: the watch began when it still ran."""
-    muster.run('up')
+    muster.write('job.yaml', job('waits', shell('echo it began; sleep 600')))
+    muster.run('create', 'job.yaml')
+    muster.wait_condition('waits', 'Running')
     controller = muster.status()
-    process = muster.start('get', 'namespaces', '-w')
-    assert process.stdout.readline().startswith('NAME') and process.stdout.readline().startswith('default')
+    process = muster.start(*words)
+    while begun not in process.stdout.readline():
+        assert process.poll() is None
     os.kill(controller, signal.SIGSTOP)
     try:
         said = process.stderr.readline()

@@ -25,11 +25,13 @@ static void say_stopped(pid_t pid)
             (int)pid, (int)pid);
 }
 
-bool cli_say_stopped(const struct cli *cli, pid_t *controller, bool said)
+/* Says that it is stopped, unless that is said already. Its process is asked for only where it is
+ * not known or has ended. */
+static bool look(const struct kube *kube, pid_t *controller, bool said)
 {
     struct process_stat stat;
     if (*controller <= 0 || !process_stat_read(*controller, &stat)) {
-        *controller = kube_controller_pid(cli->kube);
+        *controller = kube_controller_pid(kube);
     }
     bool stopped = is_stopped(*controller);
     if (stopped && !said) {
@@ -65,6 +67,7 @@ int cli_connect(struct cli *cli, enum kube_start start)
     int r = kube_open(&cli->loop, start, &cli->kube, &cli->err);
     if (r == 0) {
         kube_say_slow(cli->kube, say_slow);
+        kube_look(cli->kube, look);
     }
     return r;
 }

@@ -36,11 +36,6 @@ int cli_connect(struct cli *cli, enum kube_start start);
 /* "muster: warning: …" and "muster: …" on standard error. */
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Says that the controller is stopped, unless that is said already; returns whether it is. For who
- * waits for changes: no request is late then. *controller: 0 at first; its process, which is asked
- * for only where it is not known or has ended. */
-bool cli_say_stopped(const struct cli *cli, pid_t *controller, bool said);
-
 /* "No resources found in default namespace.", as kubectl says it, on standard error. */
 void cli_say_none(const struct cli *cli);
 

@@ -9,17 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TEXT_BYTES_MAX = 256 << 20, LOOK_MS = 5000 };
+enum { TEXT_BYTES_MAX = 256 << 20 };
 
 struct getter {
     struct cli *cli;
     struct output output; /* none and "wide": a table */
     struct kube_query query;
     struct table table;
-    int failed;      /* of --watch: what could not be printed */
-    uv_timer_t look; /* of --watch: at the controller, which is silent when nothing changes */
-    pid_t controller;
-    bool said_stopped;
+    int failed; /* of --watch: what could not be printed */
 };
 
 static struct kube_ref ref_of(const struct getter *g, const struct target *target)
@@ -151,31 +148,6 @@ static void changed(void *context, enum kube_change change, const json_t *object
     }
 }
 
-static void look(uv_timer_t *timer)
-{
-    struct getter *g = timer->data;
-    g->said_stopped = cli_say_stopped(g->cli, &g->controller, g->said_stopped);
-}
-
-static void closed(uv_handle_t *handle)
-{
-    handle->data = NULL;
-}
-
-static void run_watch(struct getter *g)
-{
-    uv_timer_init(&g->cli->loop, &g->look);
-    g->look.data = g;
-    if (!cli_on_cluster(g->cli)) {
-        uv_timer_start(&g->look, look, LOOK_MS, LOOK_MS);
-    }
-    uv_run(&g->cli->loop, UV_RUN_DEFAULT);
-    uv_close((uv_handle_t *)&g->look, closed);
-    while (g->look.data) {
-        uv_run(&g->cli->loop, UV_RUN_NOWAIT);
-    }
-}
-
 static int watch(struct getter *g, const struct targets *targets)
 {
     if (targets->count != 1) {
@@ -191,7 +163,7 @@ static int watch(struct getter *g, const struct targets *targets)
     int r = ref.name ? kube_get(g->cli->kube, &ref, &object, &g->cli->err) : 0;
     r = r < 0 ? r : kube_watch_start(g->cli->kube, &ref, &g->query, &events, &w, &g->cli->err);
     if (r == 0) {
-        run_watch(g);
+        uv_run(&g->cli->loop, UV_RUN_DEFAULT);
         kube_watch_stop(w);
         r = g->failed;
     }
