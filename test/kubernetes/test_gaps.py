@@ -102,6 +102,22 @@ def test_a_cause_is_known_by_its_field_and_reason(place, made, field, reason):
 
 
 @both
+@pytest.mark.parametrize('made, reason', [
+    (('services', {'kind': 'Service', 'spec': {'selector': {'a': 'b'}}}), 'Required'),
+    (('services', {'kind': 'Service', 'spec': {'selector': {'a': 'b'}, 'ports': []}}), 'Required'),
+    (('persistentvolumeclaims', {'kind': 'PersistentVolumeClaim', 'spec': {'accessModes': ['ReadWriteOnce']}}), 'Required'),
+    (claim_with(resources={'requests': {}}), 'Required'),
+    (('configmaps', {'kind': 'ConfigMap', 'data': {'a': 'b'}, 'binaryData': {'a': 'Yg=='}}), 'Invalid'),
+], ids=lambda each: each if isinstance(each, str) else each[1]['kind'])
+def test_what_cannot_work_is_refused(place, made, reason):
+    """A Service without ports, a claim without storage, a key that is there twice."""
+    plural, body = made
+    answer = place.raw('POST', place.path(plural), {'apiVersion': 'v1', 'metadata': {'name': 'x'}, **body})
+    assert (answer.code, answer.json['reason'], answer.json['details']['kind']) == (422, 'Invalid', body['kind']), answer.text
+    assert [cause['reason'] for cause in answer.json['details']['causes']] == [f'FieldValue{reason}'], answer.text
+
+
+@both
 def test_all_causes_are_told(place):
     plural, body = pod_with(containers=[{'name': 'c'}, {'image': 'i'}], restartPolicy='Perhaps')
     answer = place.raw('POST', place.path(plural), {'apiVersion': 'v1', 'metadata': {'name': 'x'}, **body})
