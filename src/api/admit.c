@@ -130,6 +130,9 @@ int admit(struct api_call *call, const json_t *before, json_t *object, struct mu
     const struct rule *rule = find_rule(call);
     const struct shape *shape = call->route.resource->shape;
     rule->check(object, &call->problems);
+    if (before) {
+        immutable_finalizers(before, object, &call->problems);
+    }
     if (!before && shape->check) {
         shape->check(object, &call->problems);
     }

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void forbid(struct job_problems *problems, const char *path, const char *why)
@@ -204,4 +205,59 @@ int immutable_data(const json_t *before, const json_t *after, struct job_problem
                         "Invalid value: \"%.100s\": field is immutable", type);
     }
     return 0;
+}
+
+/* ---- finalizers ---- */
+
+static bool has(const json_t *list, const json_t *word)
+{
+    size_t i;
+    json_t *item;
+    json_array_foreach (list, i, item) {
+        if (json_equal(item, word)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of the names that are in `after` and not in `before` the first, by the alphabet, that comes after
+ * `last`; NULL: none. */
+static const char *next_new(const json_t *before, const json_t *after, const char *last)
+{
+    const char *found = NULL;
+    size_t i;
+    json_t *item;
+    json_array_foreach (after, i, item) {
+        const char *name = json_string_value(item);
+        if (name && strcmp(name, last) > 0 && (!found || strcmp(name, found) < 0) &&
+            !has(before, item)) {
+            found = name;
+        }
+    }
+    return found;
+}
+
+/* The names as Go prints a slice, which is how an API server says them. */
+void immutable_finalizers(const json_t *before, const json_t *after, struct job_problems *problems)
+{
+    const json_t *kept = doc_at(before, "metadata.finalizers");
+    const json_t *given = doc_at(after, "metadata.finalizers");
+    char names[512] = "";
+    size_t used = 0;
+    if (!doc_at(before, "metadata.deletionTimestamp")) {
+        return;
+    }
+    for (const char *name = ""; (name = next_new(kept, given, name)) && used < sizeof names;) {
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s\"%.253s\"",
+                                 used > 0 ? ", " : "", name);
+    }
+    if (used > 0) {
+        char why[640];
+        (void)snprintf(why, sizeof why,
+                       "no new finalizers can be added if the object is being deleted, found new "
+                       "finalizers []string{%s}",
+                       names);
+        forbid(problems, "metadata.finalizers", why);
+    }
 }

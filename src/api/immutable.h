@@ -8,8 +8,10 @@
 
 #include <jansson.h>
 
-/* Each adds its problems, and returns 0 or MUSTER_ENOMEM. */
+/* Each adds its problems; those that may fail return 0 or MUSTER_ENOMEM. */
 
+/* What is being deleted gets no finalizer that it had not. Of any kind. */
+void immutable_finalizers(const json_t *before, const json_t *after, struct job_problems *problems);
 /* Of a pod's spec the images, a shorter deadline and more tolerations alone may change. */
 int immutable_pod(const json_t *before, const json_t *after, struct job_problems *problems);
 /* Of a claim's spec what it asks for alone may change. */

@@ -118,6 +118,21 @@ def test_what_cannot_work_is_refused(place, made, reason):
 
 
 @both
+def test_what_is_being_deleted_gets_no_finalizer_more(place):
+    at = f'{place.maps}/held'
+    place.raw('POST', place.maps, {'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': 'held', 'finalizers': ['example.com/one']}})
+    assert place.raw('DELETE', at).code == 200
+    answer = place.raw('PATCH', at, {'metadata': {'finalizers': ['example.com/one', 'example.com/two', 'example.com/three']}}, MERGE)
+    message = 'Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"example.com/three", "example.com/two"}'
+    causes = answer.json['details']['causes']  # the API server says it twice
+    expected = {'reason': 'FieldValueForbidden', 'field': 'metadata.finalizers', 'message': message}
+    assert answer.code == 422 and all(cause == expected for cause in causes), answer.text
+    assert place.raw('PATCH', at, {'data': {'a': 'b'}}, MERGE).code == 200
+    assert place.raw('PATCH', at, {'metadata': {'finalizers': None}}, MERGE).code == 200
+    assert place.raw('GET', at).code == 404
+
+
+@both
 def test_all_causes_are_told(place):
     plural, body = pod_with(containers=[{'name': 'c'}, {'image': 'i'}], restartPolicy='Perhaps')
     answer = place.raw('POST', place.path(plural), {'apiVersion': 'v1', 'metadata': {'name': 'x'}, **body})
