@@ -58,7 +58,9 @@
  *  8. Nothing is guaranteed from one watch to another: pods may be newer or older than their job.
  *  9. TROUBLE says why nothing comes at present (no right, no server); the back end goes on trying,
  *     with growing and random pauses.
- * 10. Callbacks may call anything of this interface, unwatch of the same watch too.
+ * 10. ANSWERED may come at any time, and says of no object anything; what was in TROUBLE for want
+ * of a server has one again.
+ * 11. Callbacks may call anything of this interface, unwatch of the same watch too.
  */
 #pragma once
 
@@ -165,6 +167,7 @@ enum cluster_news {
     CLUSTER_GONE,     /* `object`: its last state, with the version of its end */
     CLUSTER_BOOKMARK, /* nothing up to `version` is missing */
     CLUSTER_TROUBLE,  /* code, message */
+    CLUSTER_ANSWERED, /* the server is there: it has begun to follow */
 };
 
 /* Borrowed for the callback. */

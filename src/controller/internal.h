@@ -14,6 +14,7 @@
 struct task {
     struct driver *driver;
     bool flowing; /* its flow is not at its end */
+    bool unheard; /* a request of it was not answered */
     bool reading; /* the job, which was packed, is asked for */
     struct flow flow;
     int64_t began_ms;
@@ -49,6 +50,7 @@ struct driver {
     uint64_t events_left_out;
     bool events_refused; /* for want of the right, which was said */
     bool leaves_out;     /* that was said, and some of those that wait are still there */
+    int64_t heard_ms;    /* when the cluster last said anything */
     int64_t resync_at_ms;
     size_t resynced; /* jobs of this resync: each a little later */
     struct watch {
@@ -76,6 +78,13 @@ static inline int64_t driver_now_ms(const struct driver *driver)
 static inline int64_t driver_now_unix_ms(const struct driver *driver)
 {
     return driver->options.clock.now_unix_ms(driver->options.clock.arg);
+}
+
+/* There was nobody who answered. */
+static inline bool cluster_was_silent(const struct cluster_answer *answer)
+{
+    return answer->http_status == 0 &&
+           (answer->code == MUSTER_EUNAVAIL || answer->code == MUSTER_ETIMEDOUT);
 }
 
 /* A new call, in the list; NULL without memory. */

@@ -21,6 +21,7 @@ static void on_change(void *arg, const struct cluster_change *news)
     case CLUSTER_GONE: changed = nodes_remove(&d->nodes, news->object); break;
     case CLUSTER_SYNCED: changed = nodes_synced(&d->nodes); break;
     case CLUSTER_BOOKMARK: break;
+    case CLUSTER_ANSWERED: break;
     case CLUSTER_TROUBLE: driver_say(d, "controller.watch", "", news->message); break;
     }
     if (changed) {

@@ -26,6 +26,7 @@ struct queue_item {
     bool ready; /* in its list */
     bool taken;
     bool again; /* added while it was taken */
+    bool unheard;
     int failures;
     int64_t since_ms; /* it is ready, or taken */
     int64_t added_ms; /* while `again` */
@@ -295,7 +296,7 @@ const char *queue_take(struct queue *q, int64_t now_ms)
     histogram_add(&q->waited, now_ms - item->since_ms);
     item->since_ms = now_ms;
     item->taken = true;
-    item->again = false;
+    item->again = item->unheard = false;
     item->namespace->taken++;
     q->taken_count++;
     return item->key;
@@ -324,7 +325,7 @@ static int64_t jitter(const struct queue_item *item, int64_t delay)
 }
 
 int queue_retry(struct queue *q, const char *key, int64_t now_ms, int64_t first_ms,
-                int64_t at_least_ms)
+                int64_t at_least_ms, bool unheard)
 {
     struct queue_item *item = NULL;
     int r = find_or_make(q, key, &item);
@@ -332,11 +333,24 @@ int queue_retry(struct queue *q, const char *key, int64_t now_ms, int64_t first_
         return r;
     }
     q->retries++;
+    item->unheard = unheard;
     int64_t delay = first_ms << (item->failures < DOUBLINGS_MAX ? item->failures : DOUBLINGS_MAX);
     item->failures += item->failures < DOUBLINGS_MAX;
     delay = delay < QUEUE_RETRY_MAX_MS ? delay : QUEUE_RETRY_MAX_MS;
     delay = delay > at_least_ms ? delay : at_least_ms;
     return queue_add_at(q, key, now_ms + delay + jitter(item, delay));
+}
+
+void queue_heard(struct queue *q, int64_t now_ms)
+{
+    for (struct queue_item *item = q->items; item; item = item->hh.next) {
+        int64_t at_ms = now_ms + jitter(item, 4 * (int64_t)QUEUE_HEARD_WITHIN_MS);
+        if (item->unheard && item->heaped != NOT_IN_HEAP && at_ms < item->at_ms) {
+            item->at_ms = at_ms;
+            rise(q, (size_t)item->heaped);
+        }
+        item->unheard = false;
+    }
 }
 
 void queue_succeeded(struct queue *q, const char *key)

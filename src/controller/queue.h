@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { QUEUE_RETRY_MAX_MS = 60000 };
+enum { QUEUE_RETRY_MAX_MS = 60000, QUEUE_HEARD_WITHIN_MS = 1000 };
 
 struct queue_item;
 struct queue_namespace;
@@ -47,9 +47,13 @@ const char *queue_take(struct queue *queue, int64_t now_ms);
 void queue_release(struct queue *queue, const char *key, int64_t now_ms);
 
 /* It failed: again after first_ms, and twice as long each further time, up to QUEUE_RETRY_MAX_MS;
- * never before at_least_ms are over; and up to a quarter later, which differs by key. */
+ * never before at_least_ms are over; and up to a quarter later, which differs by key. `unheard`: as
+ * the server did not answer. */
 int queue_retry(struct queue *queue, const char *key, int64_t now_ms, int64_t first_ms,
-                int64_t at_least_ms);
+                int64_t at_least_ms, bool unheard);
+/* The server answers again: those that failed unheard go within QUEUE_HEARD_WITHIN_MS, each at a
+ * time of its own. */
+void queue_heard(struct queue *queue, int64_t now_ms);
 /* It did not fail: the next failure is the first. */
 void queue_succeeded(struct queue *queue, const char *key);
 

@@ -89,7 +89,7 @@ static void failures_wait_longer_each_time(void **state)
     struct queue q;
     queue_init(&q, 10, 100);
     for (size_t i = 0; i < sizeof delays / sizeof delays[0]; i++) {
-        queue_retry(&q, "a", 0, 1000, 0);
+        queue_retry(&q, "a", 0, 1000, 0, false);
         int64_t next = queue_next(&q);
         assert_in_range(next, delays[i], delays[i] * 5 / 4);
         expect(&q, next - 1, "");
@@ -97,9 +97,9 @@ static void failures_wait_longer_each_time(void **state)
         queue_release(&q, "a", 0);
     }
     queue_succeeded(&q, "a");
-    queue_retry(&q, "a", 0, 1000, 0);
+    queue_retry(&q, "a", 0, 1000, 0, false);
     assert_in_range(queue_next(&q), 1000, 1250);
-    queue_retry(&q, "b", 0, 10, 700); /* the server said when */
+    queue_retry(&q, "b", 0, 10, 700, false); /* the server said when */
     assert_in_range(queue_next(&q), 700, 875);
     queue_done(&q);
 }
@@ -113,7 +113,7 @@ static void what_failed_together_comes_back_apart(void **state)
     for (int i = 0; i < 100; i++) {
         char key[32];
         snprintf(key, sizeof key, "default/job-%d", i);
-        queue_retry(&q, key, 0, 8000, 0);
+        queue_retry(&q, key, 0, 8000, 0, false);
     }
     size_t early = 0;
     while (queue_take(&q, 9000)) {
@@ -207,6 +207,30 @@ static void one_namespace_does_not_have_all_places(void **state)
     queue_done(&q);
 }
 
+/* As after an outage of an API server; other failures wait as they did. */
+static void what_was_not_answered_goes_soon_when_the_server_is_heard(void **state)
+{
+    (void)state;
+    struct queue q;
+    queue_init(&q, 10, 100);
+    for (int i = 0; i < 3; i++) {
+        static const char *const keys[] = {"a", "b", "c"};
+        queue_add(&q, keys[i], 0);
+        assert_non_null(queue_take(&q, 0));
+        queue_retry(&q, keys[i], 0, 60000, 0, i < 2);
+        queue_release(&q, keys[i], 0);
+    }
+    queue_heard(&q, 2000);
+    int64_t first_ms = queue_next(&q);
+    assert_true(first_ms >= 2000 && first_ms <= 2000 + QUEUE_HEARD_WITHIN_MS);
+    assert_non_null(queue_take(&q, 2000 + QUEUE_HEARD_WITHIN_MS));
+    assert_non_null(queue_take(&q, 2000 + QUEUE_HEARD_WITHIN_MS));
+    assert_null(queue_take(&q, 2000 + QUEUE_HEARD_WITHIN_MS));
+    queue_heard(&q, 4000);
+    assert_true(queue_next(&q) >= 60000);
+    queue_done(&q);
+}
+
 /* What is added while it is taken waits from then on, as in client-go's workqueue. */
 static void it_is_counted_how_long_keys_wait_and_are_worked_on(void **state)
 {
@@ -233,6 +257,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(namespaces_take_turns),
         cmocka_unit_test(one_namespace_does_not_have_all_places),
+        cmocka_unit_test(what_was_not_answered_goes_soon_when_the_server_is_heard),
         cmocka_unit_test(it_is_counted_how_long_keys_wait_and_are_worked_on),
         cmocka_unit_test(a_key_is_there_once_and_in_its_order),
         cmocka_unit_test(what_is_added_while_it_is_taken_comes_after_its_release),

@@ -51,7 +51,7 @@ static void retry(struct task *task, int64_t first_ms, int64_t at_least_ms)
     if (PLANTED_DRIVER(NO_RETRY)) {
         return;
     }
-    (void)queue_retry(&d->queue, task->key, driver_now_ms(d), first_ms, at_least_ms);
+    (void)queue_retry(&d->queue, task->key, driver_now_ms(d), first_ms, at_least_ms, task->unheard);
 }
 
 static void tell_end(const struct task *task, enum driver_result result)
@@ -175,6 +175,7 @@ static void tell_refusal(struct task *task, size_t item, const char *sentence)
 
 static void say_failure(struct task *task, const struct cluster_answer *answer)
 {
+    task->unheard = task->unheard || cluster_was_silent(answer);
     if (answer->code < 0 && answer->code != MUSTER_EEXIST && answer->code != MUSTER_ECONFLICT &&
         answer->code != MUSTER_ENOENT) {
         driver_say(task->driver, "controller.retry", task->key, answer->message);
@@ -347,6 +348,7 @@ static void on_read(struct call *call, const struct cluster_answer *answer)
     struct cache_change change;
     int r = answer->code;
     task->reading = false;
+    task->unheard = cluster_was_silent(answer);
     if (r == 0) {
         r = cache_put(&d->cache, CONTROL_JOB, answer->object, &change);
     }
@@ -375,7 +377,7 @@ void driver_step(struct driver *d, const char *key)
     size_t bytes = strlen(key) + 1;
     struct task *task = calloc(1, sizeof *task + bytes);
     if (!task) {
-        (void)queue_retry(&d->queue, key, driver_now_ms(d), DRIVER_RETRY_MS, 0);
+        (void)queue_retry(&d->queue, key, driver_now_ms(d), DRIVER_RETRY_MS, 0, false);
         queue_release(&d->queue, key, driver_now_ms(d));
         return;
     }

@@ -9,7 +9,13 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-enum { STEPS_PER_TURN = 16, OF_NAMESPACE_MAX = 16, OBJECTS_MAX = 500000, RESYNC_APART_MS = 10 };
+enum {
+    STEPS_PER_TURN = 16,
+    OF_NAMESPACE_MAX = 16,
+    OBJECTS_MAX = 500000,
+    RESYNC_APART_MS = 10,
+    SILENCE_MS = 5000
+};
 
 const struct cluster_resource driver_resources[CONTROL_RESOURCES] = {
     [CONTROL_JOB] = {"kubeflow.org", "v1", "pytorchjobs", "PyTorchJob", true},
@@ -60,11 +66,26 @@ static void free_call(struct call *call)
     free(call);
 }
 
+/* The cluster says something. After a silence, what failed for want of an answer is tried soon,
+ * however long it was to wait: each key at another time, and within the budget of requests. Where
+ * others are answered all the time, one that is not waits as other failures do. */
+static void heard(struct driver *d)
+{
+    int64_t now_ms = driver_now_ms(d);
+    if (now_ms - d->heard_ms > SILENCE_MS) {
+        queue_heard(&d->queue, now_ms);
+    }
+    d->heard_ms = now_ms;
+}
+
 static void on_answer(void *arg, const struct cluster_answer *answer)
 {
     struct call *call = arg;
     struct driver *d = call->driver;
     call->sent = NULL;
+    if (!cluster_was_silent(answer)) {
+        heard(d);
+    }
     call->done(call, answer);
     free_call(call);
     driver_arm(d); /* a step may have come to its end, and waits to be shown */
@@ -188,12 +209,16 @@ static void on_change(void *arg, const struct cluster_change *news)
     struct driver *d = w->driver;
     struct cache_change change = {0};
     int r = 0;
+    if (news->news != CLUSTER_TROUBLE) {
+        heard(d);
+    }
     switch (news->news) {
     case CLUSTER_BEGIN: cache_begin(&d->cache, w->resource); break;
     case CLUSTER_OBJECT: r = cache_put(&d->cache, w->resource, news->object, &change); break;
     case CLUSTER_GONE: cache_remove(&d->cache, w->resource, news->object, &change); break;
     case CLUSTER_SYNCED: synced(w, news->version); break;
     case CLUSTER_BOOKMARK: break;
+    case CLUSTER_ANSWERED: break;
     case CLUSTER_TROUBLE: trouble(w, news); break;
     }
     if (r < 0) {
@@ -253,6 +278,7 @@ int driver_new(const struct driver_options *options, struct driver **ret, struct
     int64_t resync = options->resync_ms;
     d->options.resync_ms = resync ? resync : DRIVER_RESYNC_MS;
     d->resync_at_ms = driver_now_ms(d) + d->options.resync_ms;
+    d->heard_ms = driver_now_ms(d);
     cache_init(&d->cache, objects);
     queue_init(&d->queue, objects, d->options.jobs_side_by_side);
     leave_out_optional(d);

@@ -97,7 +97,7 @@ static int open_stream(struct kube *kube, const char *path, bool table,
     DL_APPEND(kube->streams, s);
     const struct transfer_order order = {
         .endpoint = kube->endpoint, .method = "GET", .path = path, .accept = kube_accept(table)};
-    const struct transfer_events heard = {on_data, on_end, s};
+    const struct transfer_events heard = {.data = on_data, .end = on_end, .context = s};
     int r = transport_start(kube->transport, &order, &heard, &s->transfer, err);
     if (r < 0) {
         kube_stream_close(s);

@@ -11,7 +11,7 @@ import pytest
 from cluster import Cluster
 from jobs import LABEL, Jobs, deployed, install, job
 from program import BUILD, SOURCE, turns, wait_for
-from proxy import Hold, Proxy, Refuse
+from proxy import Cut, Hold, Proxy, Refuse
 
 GONE_S = 60
 
@@ -260,7 +260,7 @@ def test_the_server_is_gone_for_a_while(cluster, jobs, operator):
 
 @pytest.mark.heavy
 def test_the_server_is_gone_for_a_minute(cluster, jobs, operator):
-    """What was due meanwhile is done when it is back: a deadline (of a job that was tried meanwhile, which may wait for its next try), a failure, a new job."""
+    """What was due meanwhile is done when it is back: a deadline, a failure, a new job."""
     for name, run in (('late', {'activeDeadlineSeconds': 20}), ('fails', {}), ('lives', {})):
         jobs.create(name, policy='ExitCode', run=run)
         jobs.wait_pods(name, 2)
@@ -285,6 +285,32 @@ def test_the_server_is_gone_for_a_minute(cluster, jobs, operator):
     jobs.wait_condition('lives', 'Succeeded')
     made = [name for name, pod in jobs.list('pods').items() if before.get(name) != pod['metadata']['uid']]
     assert sorted(made) == ['fails-worker-0', 'new-master-0', 'new-worker-0'] and operator.metrics()['created_pods_total'] == 9
+
+
+@pytest.mark.heavy
+def test_after_an_outage_nothing_waits_out_its_pause(cluster, jobs, operators):
+    """A step that failed six times for want of an answer would wait for 32 s at least."""
+    proxy = Proxy(cluster)
+    try:
+        running = operators(cluster.write_kubeconfig('outage', proxy.url, user={}), '--namespace', jobs.namespace).start().wait_ready()
+        jobs.create('late', run={'activeDeadlineSeconds': 5})
+        jobs.wait_pods('late', 2)
+        jobs.set_phases('late', 'Running')
+        jobs.wait_condition('late', 'Running')
+        retries = 'workqueue_retries_total{controller="pytorchjob-controller",name="pytorchjob-controller"}'
+        before = running.metrics()[retries]
+        faults = [Cut(method, '.', times=None) for method in ('GET', 'POST', 'PUT', 'PATCH', 'DELETE')]
+        for fault in faults:
+            proxy.add(fault)
+        proxy.cut_watches()
+        wait_for(lambda: running.metrics()[retries] >= before + 6, 'six tries', limit_s=4 * GONE_S)
+        for fault in faults:
+            fault.times = 0
+        back = time.monotonic()
+        jobs.wait_condition('late', 'Failed')
+        assert time.monotonic() - back < 25
+    finally:
+        proxy.close()
 
 
 def test_killed_at_random_it_converges(cluster, jobs, operators, tmp_path):

@@ -164,7 +164,7 @@ static void start(struct turn *turn)
         .body_bytes = call->wire.body_bytes,
         .limit_ms = left_ms > 0 ? left_ms : 1,
     };
-    const struct transfer_events events = {on_data, on_end, call};
+    const struct transfer_events events = {.data = on_data, .end = on_end, .context = call};
     call->tried++;
     if (transport_start(k->transport, &order, &events, &call->transfer, NULL) < 0) {
         pace_wait(&k->queue, &turn->item, now_ms + RETRY_FIRST_MS);

@@ -19,6 +19,7 @@ enum {
     SILENCE_MS = 150000, /* bookmarks come each minute */
     BACKOFF_FIRST = 100,
     BACKOFF_MAX = 30000,
+    BACKOFF_UNHEARD_MAX = 10000, /* while nobody answers at all */
 };
 
 struct cluster_watch {
@@ -34,6 +35,7 @@ struct cluster_watch {
     struct transfer *transfer;
     int64_t started_ms;
     bool is_page; /* what is under way */
+    bool unheard; /* to what was asked last there was no answer */
     int busy;     /* its owner is being told */
     bool stopped;
     struct cluster_watch *prev, *next;
@@ -79,7 +81,8 @@ static void ask_again(struct cluster_watch *w, int64_t due_ms)
 static void wait_longer(struct cluster_watch *w)
 {
     int64_t delay_ms =
-        retry_backoff_ms(w->follow.failures, BACKOFF_FIRST, BACKOFF_MAX, &w->k->chance);
+        retry_backoff_ms(w->follow.failures, BACKOFF_FIRST,
+                         w->unheard ? BACKOFF_UNHEARD_MAX : BACKOFF_MAX, &w->k->chance);
     ask_again(w, kube_cluster_now_ms() + delay_ms);
 }
 
@@ -208,6 +211,7 @@ static void on_end(void *context, const struct transfer_result *result)
     }
     int64_t lasted_ms = kube_cluster_now_ms() - w->started_ms;
     w->transfer = NULL; /* it frees itself */
+    w->unheard = result->http_status == 0;
     w->busy++;
     if (complete && (w->is_page || result->http_status >= 300)) {
         take_answer(w, result);
@@ -223,6 +227,20 @@ static void on_end(void *context, const struct transfer_result *result)
         wait_longer(w);
     } else {
         ask_again(w, kube_cluster_now_ms());
+    }
+}
+
+/* What is resumed where nothing happens has no other news. */
+static void on_head(void *context)
+{
+    struct cluster_watch *w = context;
+    if (!w->is_page && transfer_status(w->transfer) < 300) {
+        w->busy++;
+        tell(w, &(struct cluster_change){.news = CLUSTER_ANSWERED});
+        w->busy--;
+    }
+    if (w->stopped) {
+        free_watch(w);
     }
 }
 
@@ -243,7 +261,8 @@ static void start(struct turn *turn)
         .limit_ms = w->is_page ? PAGE_MS : 0,
         .silence_ms = w->is_page ? 0 : SILENCE_MS,
     };
-    const struct transfer_events events = {on_data, on_end, w};
+    const struct transfer_events events = {
+        .data = on_data, .end = on_end, .context = w, .head = on_head};
     if (!path || transport_start(k->transport, &order, &events, &w->transfer, NULL) < 0) {
         pace_wait(&k->queue, &turn->item, now_ms + BACKOFF_FIRST); /* out of memory */
     }

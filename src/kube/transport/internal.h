@@ -24,6 +24,7 @@ struct transfer {
     struct buf pending; /* what came, and was not given to its owner yet */
     bool finished, paused, is_ready;
     int64_t sent_ms;
+    bool head_came;     /* and was not told yet */
     CURLcode curl_code; /* set before its end where nobody says who we are */
     char problem[CURL_ERROR_SIZE];
     struct transfer *prev, *next;

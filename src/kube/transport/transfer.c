@@ -31,6 +31,17 @@ static size_t collect(char *bytes, size_t size, size_t count, void *context)
     return buf_failed(&transfer->pending) ? 0 : size * count;
 }
 
+/* CURLOPT_HEADERFUNCTION: an empty line ends the head. */
+static size_t hear_head(char *line, size_t size, size_t count, void *context)
+{
+    struct transfer *transfer = context;
+    if (size * count > 0 && (line[0] == '\r' || line[0] == '\n')) {
+        transfer->head_came = true;
+        transfer_make_ready(transfer);
+    }
+    return size * count;
+}
+
 /* CURLOPT_READFUNCTION. Each body is asked for by itself: curl may go through many transfers in one
  * call, and the program may be stopped among them and go on when it may not send any more. There is
  * no way back on purpose: where a connection that was used before
@@ -78,7 +89,13 @@ static void give_end(struct transfer *transfer)
 
 void transfer_deliver(struct transfer *transfer)
 {
-    if (transfer->pending.used > 0) {
+    if (transfer->head_came) {
+        transfer->head_came = false;
+        if (transfer->pending.used > 0 || transfer->finished) {
+            transfer_make_ready(transfer); /* for the rest, unless it is cancelled meanwhile */
+        }
+        transfer->events.head(transfer->events.context);
+    } else if (transfer->pending.used > 0) {
         if (transfer->finished) {
             transfer_make_ready(transfer); /* for the end, unless it is cancelled meanwhile */
         }
@@ -194,6 +211,10 @@ static int set_up(struct transfer *transfer, const struct transfer_order *order,
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, collect);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->problem);
+    if (transfer->events.head) {
+        curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, hear_head);
+        curl_easy_setopt(easy, CURLOPT_HEADERDATA, transfer);
+    }
     if (order->limit_ms > 0) {
         curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)order->limit_ms);
     }

@@ -51,6 +51,7 @@ struct transfer_events {
     void (*data)(void *context, const char *bytes, size_t count);
     void (*end)(void *context, const struct transfer_result *result);
     void *context;
+    void (*head)(void *context); /* an answer has begun, before `data`; NULL: it is not told */
 };
 
 /* The loop must run once more after transport_close, for the handles to go. */
