@@ -151,9 +151,20 @@ static void count_frames(struct checkpoint *c, int frames)
     assert(c->frames >= c->done && c->done >= 0);
 }
 
+/* The trouble that nobody was told of yet, with code 0 where there is none; under the mutex. */
+static struct muster_err take_trouble(struct checkpoint *c)
+{
+    struct muster_err trouble = MUSTER_ERR_INIT;
+    if (c->trouble.code != 0 && !c->told) {
+        trouble = c->trouble;
+        c->told = true;
+    }
+    return trouble;
+}
+
 static void tell(const struct store *store, const struct muster_err *trouble)
 {
-    if (store->options.on_trouble) {
+    if (trouble->code != 0 && store->options.on_trouble) {
         store->options.on_trouble(trouble);
     }
 }
@@ -161,7 +172,6 @@ static void tell(const struct store *store, const struct muster_err *trouble)
 void checkpoint_committed(struct store *store, int frames)
 {
     struct checkpoint *c = store->checkpoint;
-    struct muster_err trouble = MUSTER_ERR_INIT;
     if (!c) {
         return;
     }
@@ -173,14 +183,9 @@ void checkpoint_committed(struct store *store, int frames)
         c->due = true;
         pthread_cond_broadcast(&c->changed);
     }
-    if (c->trouble.code != 0 && !c->told) {
-        trouble = c->trouble;
-        c->told = true;
-    }
+    struct muster_err trouble = take_trouble(c);
     pthread_mutex_unlock(&c->mutex);
-    if (trouble.code != 0) {
-        tell(store, &trouble);
-    }
+    tell(store, &trouble);
 }
 
 static bool is_full(const struct checkpoint *c, const struct store *store)
@@ -215,7 +220,9 @@ int checkpoint_make_room(struct store *store, struct muster_err *err)
                               "cannot write %s: %d pages wait in its log while it is read",
                               store->path, c->frames);
     }
+    struct muster_err trouble = take_trouble(c); /* no commit may come after it */
     pthread_mutex_unlock(&c->mutex);
+    tell(store, &trouble);
     return r;
 }
 

@@ -244,6 +244,25 @@ static void a_disk_that_fails_is_told_of_once_and_stops_writes_at_the_limit(void
     fixture_done(&f);
 }
 
+/* No write comes after the one that is refused, which could tell of it. */
+static void a_disk_that_fails_slowly_is_told_of(void **state)
+{
+    (void)state;
+    struct fixture f;
+    pthread_t helper;
+    fixture_init(&f);
+    open_store(&f, PAGES_MAX);
+    int before = troubles;
+    failing = true;
+    hold(true);
+    assert_int_equal(pthread_create(&helper, NULL, let_go_at_the_limit, &f), 0);
+    assert_int_equal(write_until_refused(&f), MUSTER_EIO);
+    pthread_join(helper, NULL);
+    assert_int_equal(troubles, before + 1);
+    failing = false;
+    fixture_done(&f);
+}
+
 static void who_reads_without_end_does_not_let_it_grow_without_end(void **state)
 {
     (void)state;
@@ -266,6 +285,7 @@ int main(void)
         cmocka_unit_test(who_writes_never_syncs_nor_waits_for_a_sync),
         cmocka_unit_test(the_wal_has_a_limit_while_writes_go_on),
         cmocka_unit_test(a_disk_that_fails_is_told_of_once_and_stops_writes_at_the_limit),
+        cmocka_unit_test(a_disk_that_fails_slowly_is_told_of),
         cmocka_unit_test(who_reads_without_end_does_not_let_it_grow_without_end),
     };
     return cmocka_run_group_tests(tests, install_vfs, NULL);
