@@ -141,7 +141,6 @@ def test_a_job_whose_checkpoints_are_all_damaged_ends_with_a_sentence(tmp_path):
         for path in job.files():
             spoil(path)
         worker = job.add_worker()
-        job.add_worker()
         assert job.wait_for_end() == 65
         assert 'no checkpoint of this job can be read' in job.log()
         assert worker.process.wait() != 0
