@@ -11,7 +11,7 @@ import struct
 import sys
 
 KINDS = ['', 'HELLO', 'JOIN', 'LEAVE', 'REPORT', 'COMMITS', 'ASK', 'PROGRESS', 'CHECKPOINT', 'WELCOME', 'REFUSED', 'OPEN', 'CLOSE',
-         'ACK', 'GRANT', 'EXPELLED', 'DATASET']
+         'ACK', 'GRANT', 'EXPELLED', 'DATASET', 'ENROLL', 'FETCH', 'DONE', 'LEASED', 'RECEIPT', 'TO_DO', 'CHECKPOINT_FAILED', 'PASS', 'FAIL', 'HEALED']
 VERSION, FRAME_MAX = 9, 4 << 20
 TOKEN = 'ab' * 32
 

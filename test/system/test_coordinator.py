@@ -15,7 +15,7 @@ import time
 
 import pytest
 from conftest import LIMIT_S, wait_for
-from elastic_speaker import TOKEN, VERSION, Plan, Team, Worker, connect, frame, hello
+from elastic_speaker import KINDS, TOKEN, VERSION, Plan, Team, Worker, connect, frame, hello, text
 from program import SOURCE, turns
 
 SPEAKER = pathlib.Path(__file__).parent / 'elastic_speaker.py'
@@ -260,6 +260,22 @@ def test_hundreds_of_strangers_take_no_memory_and_keep_nobody_out(muster):
     train(team)
     team.finish()
     coordinator.end()
+
+
+def test_who_was_connected_as_the_job_failed_is_told(muster):
+    """One has not said who it is yet, the other one has, and nothing else."""
+    coordinator = Coordinator(muster)
+    team = team_of(1, coordinator)
+    silent, greeted = connect(coordinator.address), connect(coordinator.address)
+    greeted.sendall(hello(7))
+    assert greeted.recv(100)[4] == KINDS.index('WELCOME')
+    team.workers[0].send(frame('FAIL', text('no such file')))
+    wait_for(lambda: select.select([team.workers[0].sock], [], [], 0)[0], 'the worker is told')
+    silent.sendall(hello(8))
+    greeted.sendall(Plan().frame())
+    assert b'the job has failed: no such file' in ends(silent)
+    assert b'the job has failed: no such file' in ends(greeted)
+    coordinator.end(65)
 
 
 def test_a_worker_that_sends_nonsense_is_cut_off_and_told(muster):

@@ -233,6 +233,8 @@ static void greet(struct server *s, struct server_connection *c, const uint8_t *
     } else if (!server_member(s, m.hello.incarnation) &&
                s->members.count >= 2 * (size_t)SERVER_SIZE_MAX) {
         refuse(s, c, "there are too many processes in this job");
+    } else if (s->over) {
+        refuse(s, c, s->err->text);
     } else {
         admit(s, c, &m.hello);
     }
@@ -294,8 +296,10 @@ static void hear(struct server *s, struct server_connection *c, const uint8_t *b
 static void on_frame(void *data, struct server_connection *c, const uint8_t *bytes, size_t count)
 {
     struct server *s = data;
-    if (!s->arbiter || s->result < 0 || s->over) {
+    if (!s->arbiter || s->result < 0 || (s->over && !s->has_failed)) {
         server_connection_end(c);
+    } else if (c->incarnation != 0 && s->over) {
+        refuse(s, c, s->err->text);
     } else if (c->incarnation == 0) {
         greet(s, c, bytes, count);
     } else {

@@ -14,7 +14,7 @@
 enum {
     LOOK_MS = 250,
     STATUS_MS = 1000,
-    FAREWELL_MS = 1000, /* at the end, for what members have not read yet */
+    FAREWELL_MS = 1000, /* at the end, for what members have not read, and others not said, yet */
 };
 
 /* ---- When it ends ---- */
@@ -25,10 +25,17 @@ static void stop(struct server *s)
     uv_stop(s->loop);
 }
 
+/* It is connected, and what it says next is answered by why the job has failed. */
+static bool is_to_be_told(const struct server *s, const struct server_connection *c)
+{
+    bool known = c->incarnation != 0 && arbiter_knows(s->arbiter, c->incarnation);
+    return s->has_failed && s->arbiter && !c->hangs_up && !known;
+}
+
 static bool all_is_sent(const struct server *s)
 {
     for (const struct server_connection *c = s->open; c; c = c->next) {
-        if (c->out.bytes > 0) {
+        if (c->out.bytes > 0 || is_to_be_told(s, c)) {
             return false;
         }
     }
