@@ -1311,7 +1311,8 @@ static void enrolls(struct scene *scene, uint64_t who)
     const struct wire_message enroll = {
         .kind = WIRE_ENROLL,
         .enroll = {.dataset = {.name = {"b", 1}, .records = 8, .epochs = 1, .batch = 4},
-                   .name = {"two", 3}}};
+                   .name = {"two", 3},
+                   .sums = {"", 0}}};
     assert_int_equal(says(scene, who, enroll), 0);
 }
 
