@@ -174,13 +174,14 @@ def test_a_priority_that_is_missing(jobs, operator):
 
 
 def test_a_template_that_is_too_large(jobs, operator):
-    """A job that the API server takes, of which it does not take the pods; its user writes a smaller one."""
+    """A job that the API server takes, of which it would not take the pods: it is said before any is made, and its user writes a smaller one."""
     body = json.loads(json.dumps(job('a')))  # its replicas share a template
     worker = body['spec']['pytorchReplicaSpecs']['Worker']['template']
     worker['metadata'] = {'annotations': {'note': 'x' * (300 << 10)}}
     jobs.cluster.request('POST', jobs.at('jobs'), body)
-    wait_told(jobs, 'FailedCreatePod', 'metadata.annotations: Too long')
-    assert list(wait_for(lambda: jobs.list('pods'), 'the other pod')) == ['a-master-0']
+    wait_told(jobs, 'PyTorchJobInvalid', 'Worker.template.metadata.annotations: too long')
+    jobs.wait_condition('a', 'Stalled')
+    assert not jobs.list('pods')
     jobs.patch('a', {'spec': {'pytorchReplicaSpecs': {'Worker': {'template': {'metadata': None}}}}})
     jobs.wait_pods('a', 2)
 

@@ -117,6 +117,7 @@ def test_what_etcd_has_forgotten_is_listed_anew(own, jobs, operators):
         jobs.set_phase('ends-master-0', 'Succeeded', 0)
         jobs.delete('goes')
         jobs.create('comes', workers=WORKERS)
+        wait_for(lambda: len(made) == 9, 'all pods so far are told of')
         pods.close()
         assert sorted(made.values()) == [1] * 9
         now = jobs.cluster.request('GET', jobs.at('jobs'))['metadata']['resourceVersion']
