@@ -5,6 +5,7 @@
  * A failure prints its seed; MUSTER_SEED=n runs that one alone, MUSTER_SIMULATIONS=n that many. */
 #include "base/doc.h"
 #include "base/testing/test.h"
+#include "base/testing/test_draw.h"
 #include "base/testing/test_seeds.h"
 #include "job/annotations.h"
 #include "world.h"
@@ -21,13 +22,9 @@ struct chaos {
     size_t seen;
 };
 
-/* xorshift64*: the same numbers on every machine. */
 static uint32_t draw(struct chaos *c, uint32_t below)
 {
-    c->random ^= c->random >> 12;
-    c->random ^= c->random << 25;
-    c->random ^= c->random >> 27;
-    return (uint32_t)((c->random * 2685821657736338717ULL) >> 33) % below;
+    return test_draw(&c->random, below);
 }
 
 static bool chance(struct chaos *c, uint32_t percent)

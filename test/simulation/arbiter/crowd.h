@@ -13,6 +13,7 @@
 #pragma once
 
 #include "base/testing/test.h"
+#include "base/testing/test_draw.h"
 #include "client/plan/plan.h"
 #include "commit/member.h"
 #include "coordinator/arbiter/arbiter.h"
@@ -70,7 +71,6 @@ struct crowd {
     bool serving, sync_due, over;
 };
 
-uint32_t crowd_draw(struct crowd *c, uint32_t below);
 uint64_t crowd_incarnation(const struct crowd *c, const struct worker *w);
 
 /* crowd_coordinator.c */

@@ -6,14 +6,6 @@
 
 enum { FRAME_MAX = 4096 };
 
-uint32_t crowd_draw(struct crowd *c, uint32_t below)
-{
-    c->random ^= c->random >> 12;
-    c->random ^= c->random << 25;
-    c->random ^= c->random >> 27;
-    return (uint32_t)((c->random * 2685821657736338717u) >> 33) % below;
-}
-
 uint64_t crowd_incarnation(const struct crowd *c, const struct worker *w)
 {
     return (uint64_t)(w - c->workers) + 1;
@@ -240,7 +232,7 @@ static void act(struct crowd *c, struct worker *w)
     const struct generation *g = generation_of(c, w);
     bool inside = core->stage == COMMIT_WORKING || core->stage == COMMIT_PREPARED;
     uint64_t next = core->version + 1;
-    if (inside && (g->lost != 0 || g->closed) && crowd_draw(c, 2) == 0) {
+    if (inside && (g->lost != 0 || g->closed) && test_draw(&c->random, 2) == 0) {
         crowd_tell(c, w,
                    (struct commit_event){.kind = COMMIT_LOST,
                                          .generation = core->generation,

@@ -10,8 +10,8 @@ static uint32_t members = 500;
 
 static void add_fault(struct crowd *c)
 {
-    struct worker *w = &c->workers[crowd_draw(c, (uint32_t)c->worker_count)];
-    switch (crowd_draw(c, 12)) {
+    struct worker *w = &c->workers[test_draw(&c->random, (uint32_t)c->worker_count)];
+    switch (test_draw(&c->random, 12)) {
     case 0:
     case 1:
         if (w->lives) {
@@ -30,9 +30,9 @@ static void add_fault(struct crowd *c)
         }
         break;
     case 4:
-        if (crowd_draw(c, 8) == 0) {
+        if (test_draw(&c->random, 8) == 0) {
             size_t open = c->journal_count - c->durable;
-            crowd_restart(c, c->durable + crowd_draw(c, (uint32_t)open + 1));
+            crowd_restart(c, c->durable + test_draw(&c->random, (uint32_t)open + 1));
         }
         break;
     default: break;
@@ -52,16 +52,16 @@ static void bury(struct crowd *c, struct worker *w)
 
 static void take_round(struct crowd *c)
 {
-    uint32_t begin_at = crowd_draw(c, (uint32_t)c->worker_count);
+    uint32_t begin_at = test_draw(&c->random, (uint32_t)c->worker_count);
     size_t count = c->worker_count;
     c->now_ms += ROUND_MS;
     for (size_t i = 0; i < count && !c->over; i++) {
         struct worker *w = &c->workers[(begin_at + i) % count];
         if (!w->lives) {
-            if (!w->buried && crowd_draw(c, 2) == 0) {
+            if (!w->buried && test_draw(&c->random, 2) == 0) {
                 bury(c, w);
             }
-        } else if (crowd_draw(c, 8) > 0) {
+        } else if (test_draw(&c->random, 8) > 0) {
             crowd_take_turn(c, w);
         }
     }

@@ -1,6 +1,8 @@
 /* What can happen in the job, and what must always hold. See job.h. */
 #include "job.h"
 
+#include "base/testing/test_draw.h"
+
 #include <string.h>
 
 enum {
@@ -8,13 +10,9 @@ enum {
     WAITS_MAX = 400, /* seconds in which only time passes, several leases */
 };
 
-/* xorshift64*: the same numbers on every machine. */
 uint32_t job_draw(struct job *job, uint32_t below)
 {
-    job->random ^= job->random >> 12;
-    job->random ^= job->random << 25;
-    job->random ^= job->random >> 27;
-    return (uint32_t)((job->random * 2685821657736338717u) >> 33) % below;
+    return test_draw(&job->random, below);
 }
 
 void job_break(struct job *job, const char *invariant)

@@ -2,6 +2,7 @@
 #include "internal.h"
 
 #include "base/testing/test.h"
+#include "base/testing/test_draw.h"
 #include "base/time/timestamp.h"
 #include "job/job.h"
 
@@ -15,10 +16,7 @@ enum { RUN_MS = 3000, GRACE_MS = 2000, COLLECT_MS = 1000, EVICT_MS = 90000 };
 
 uint32_t fake_draw(struct fake *f, uint32_t below)
 {
-    f->random ^= f->random >> 12;
-    f->random ^= f->random << 25;
-    f->random ^= f->random >> 27;
-    return below ? (uint32_t)((f->random * 2685821657736338717ULL) >> 33) % below : 0;
+    return below > 0 ? test_draw(&f->random, below) : 0;
 }
 
 bool fake_chance(struct fake *f, uint32_t percent)

@@ -2,23 +2,9 @@
  * invariant is violated, nothing goes in a circle, and each way comes to a proper end.
  *
  * The numbers of worlds are what they were when this was written: they change with the protocol. */
-#include "base/testing/test.h"
-#include "explore.h"
+#include "explore_test.h"
 
 enum { CRASHES = FAULT_ALL & ~FAULT_LEAVE };
-
-static void explore_all(const struct world_config *config, size_t room)
-{
-    static struct explored found;
-    explore(config, room, &found);
-    print_message("%llu worlds, %llu actions, %llu ends\n", (unsigned long long)found.worlds,
-                  (unsigned long long)found.actions, (unsigned long long)found.ends);
-    if (found.broken) {
-        explore_print(found.way, found.way_count, found.broken);
-        fail_msg("%s", found.broken);
-    }
-    assert_true(found.ends > 0);
-}
 
 static void one_process_and_two_faults(void **state)
 {
@@ -37,71 +23,36 @@ static void one_process_and_two_faults(void **state)
 static void two_members_two_records_and_two_faults(void **state)
 {
     (void)state;
-    const struct world_config config = {.processes = 2,
-                                        .records = 2,
-                                        .faults = 2,
-                                        .kinds = CRASHES,
-                                        .ahead = 1,
-                                        .batch = 1,
-                                        .formed = true,
-                                        .prompt = true};
+    const struct world_config config = formed_members(2, 2, 2, CRASHES);
     explore_all(&config, 1 << 22);
 }
 
 static void three_members_two_records_and_one_fault(void **state)
 {
     (void)state;
-    const struct world_config config = {.processes = 3,
-                                        .records = 2,
-                                        .faults = 1,
-                                        .kinds = CRASHES,
-                                        .ahead = 1,
-                                        .batch = 1,
-                                        .formed = true,
-                                        .prompt = true};
+    const struct world_config config = formed_members(3, 2, 1, CRASHES);
     explore_all(&config, 1 << 22);
 }
 
 static void three_members_two_of_which_are_killed(void **state)
 {
     (void)state;
-    const struct world_config config = {.processes = 3,
-                                        .records = 2,
-                                        .faults = 2,
-                                        .kinds = FAULT_KILL,
-                                        .ahead = 1,
-                                        .batch = 1,
-                                        .formed = true,
-                                        .prompt = true};
+    const struct world_config config = formed_members(3, 2, 2, FAULT_KILL);
     explore_all(&config, 1 << 22);
 }
 
 static void three_members_one_killed_and_the_coordinator_crashes(void **state)
 {
     (void)state;
-    const struct world_config config = {.processes = 3,
-                                        .records = 1,
-                                        .faults = 2,
-                                        .kinds = FAULT_KILL | FAULT_CRASH,
-                                        .ahead = 1,
-                                        .batch = 1,
-                                        .formed = true,
-                                        .prompt = true};
+    const struct world_config config = formed_members(3, 1, 2, FAULT_KILL | FAULT_CRASH);
     explore_all(&config, 1 << 22);
 }
 
 static void two_members_a_joiner_and_one_fault(void **state)
 {
     (void)state;
-    const struct world_config config = {.processes = 3,
-                                        .joiners = 1,
-                                        .records = 2,
-                                        .faults = 1,
-                                        .kinds = CRASHES,
-                                        .ahead = 1,
-                                        .batch = 1,
-                                        .formed = true,
-                                        .prompt = true};
+    struct world_config config = formed_members(3, 2, 1, CRASHES);
+    config.joiners = 1;
     explore_all(&config, 1 << 22);
 }
 

@@ -1,21 +1,12 @@
 /* The search of all orders finds each mistake, too: in the worlds of any_two_test.c, whose messages
  * are heard at once, and which are told apart by hashes. What shortens the search hides none. */
-#include "base/testing/test.h"
 #include "commit/planted.h"
-#include "explore.h"
+#include "explore_test.h"
 
 enum planted planted;
 
 enum { ROOM = 1 << 20 };
 
-static const struct world_config two_members = {.processes = 2,
-                                                .records = 2,
-                                                .faults = 2,
-                                                .kinds = FAULT_ALL & ~FAULT_LEAVE,
-                                                .ahead = 1,
-                                                .batch = 1,
-                                                .formed = true,
-                                                .prompt = true};
 /* Some need that nobody is left with the model. */
 static const struct world_config one_relaunched = {.processes = 1,
                                                    .records = 2,
@@ -43,6 +34,7 @@ static void each_mistake_is_found(void **state)
     (void)state;
     for (int mistake = PLANTED_NOTHING + 1; mistake < PLANTED_NO_COMMIT; mistake++) {
         bool restores = mistake == PLANTED_RESTORE_NOT_JOURNALED;
+        const struct world_config two_members = formed_members(2, 2, 2, FAULT_ALL & ~FAULT_LEAVE);
         const char *broken = seek((enum planted)mistake, restores ? &one_relaunched : &two_members);
         assert_non_null(broken);
         assert_string_not_equal(broken, "the worlds can be counted");
@@ -52,6 +44,7 @@ static void each_mistake_is_found(void **state)
 static void without_a_mistake_nothing_is_found(void **state)
 {
     (void)state;
+    const struct world_config two_members = formed_members(2, 2, 2, FAULT_ALL & ~FAULT_LEAVE);
     assert_null(seek(PLANTED_NOTHING, &two_members));
     assert_null(seek(PLANTED_NOTHING, &one_relaunched));
 }

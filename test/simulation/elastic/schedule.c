@@ -1,29 +1,22 @@
 /* See schedule.h. */
 #include "schedule.h"
 
-#include <string.h>
+#include "base/testing/test_draw.h"
 
-/* xorshift64*: the same numbers on every machine. */
-static uint32_t draw(uint64_t *random, uint32_t below)
-{
-    *random ^= *random >> 12;
-    *random ^= *random << 25;
-    *random ^= *random >> 27;
-    return (uint32_t)((*random * 2685821657736338717u) >> 33) % below;
-}
+#include <string.h>
 
 static struct world_config draw_config(uint64_t *random)
 {
     struct world_config config = {.kinds = FAULT_ALL};
-    config.joiners = (uint8_t)draw(random, 3);
-    config.processes = (uint8_t)(config.joiners + 1 + draw(random, 3));
-    config.records = (uint8_t)(1 + draw(random, 6));
-    config.faults = (uint8_t)draw(random, 6);
-    config.ahead = (uint8_t)(1 + draw(random, 3));
-    config.batch = (uint8_t)(1 + draw(random, 2));
-    config.checkpoints = (uint8_t)draw(random, 3);
-    config.relaunch = draw(random, 2) == 1;
-    config.codec = draw(random, 8) == 0;
+    config.joiners = (uint8_t)test_draw(random, 3);
+    config.processes = (uint8_t)(config.joiners + 1 + test_draw(random, 3));
+    config.records = (uint8_t)(1 + test_draw(random, 6));
+    config.faults = (uint8_t)test_draw(random, 6);
+    config.ahead = (uint8_t)(1 + test_draw(random, 3));
+    config.batch = (uint8_t)(1 + test_draw(random, 2));
+    config.checkpoints = (uint8_t)test_draw(random, 3);
+    config.relaunch = test_draw(random, 2) == 1;
+    config.codec = test_draw(random, 8) == 0;
     return config;
 }
 
@@ -37,10 +30,10 @@ static size_t choose(uint64_t *random, const struct action *actions, size_t coun
             index[calm++] = i;
         }
     }
-    if (calm == 0 || (calm < count && draw(random, 12) == 0)) {
-        return draw(random, (uint32_t)count);
+    if (calm == 0 || (calm < count && test_draw(random, 12) == 0)) {
+        return test_draw(random, (uint32_t)count);
     }
-    return index[draw(random, (uint32_t)calm)];
+    return index[test_draw(random, (uint32_t)calm)];
 }
 
 static bool only_faults(const struct action *actions, size_t count)
@@ -110,7 +103,7 @@ static void replay(struct schedule *s)
         if (only_faults(actions, count)) {
             break;
         }
-        size_t at = draw(&random, (uint32_t)count);
+        size_t at = test_draw(&random, (uint32_t)count);
         while (actions[at].kind >= ACT_FAULTS) {
             at = (at + 1) % count;
         }

@@ -1,0 +1,18 @@
+/* Random numbers of tests: the same on every machine, by the seed that they begin with
+ * (xorshift64*; Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled",
+ * 2016).
+ */
+#pragma once
+
+#include <assert.h>
+#include <stdint.h>
+
+/* 0 to below - 1; *random is not 0, and changes. */
+static inline uint32_t test_draw(uint64_t *random, uint32_t below)
+{
+    assert(*random != 0 && below > 0);
+    *random ^= *random >> 12;
+    *random ^= *random << 25;
+    *random ^= *random >> 27;
+    return (uint32_t)((*random * 2685821657736338717u) >> 33) % below;
+}
