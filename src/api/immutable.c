@@ -209,18 +209,6 @@ int immutable_data(const json_t *before, const json_t *after, struct job_problem
 
 /* ---- finalizers ---- */
 
-static bool has(const json_t *list, const json_t *word)
-{
-    size_t i;
-    json_t *item;
-    json_array_foreach (list, i, item) {
-        if (json_equal(item, word)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Of the names that are in `after` and not in `before` the first, by the alphabet, that comes after
  * `last`; NULL: none. */
 static const char *next_new(const json_t *before, const json_t *after, const char *last)
@@ -231,7 +219,7 @@ static const char *next_new(const json_t *before, const json_t *after, const cha
     json_array_foreach (after, i, item) {
         const char *name = json_string_value(item);
         if (name && strcmp(name, last) > 0 && (!found || strcmp(name, found) < 0) &&
-            !has(before, item)) {
+            !doc_has_text(before, name)) {
             found = name;
         }
     }

@@ -75,6 +75,18 @@ json_t *doc_find(const json_t *list, const char *path, const char *text)
     return NULL;
 }
 
+bool doc_has_text(const json_t *list, const char *text)
+{
+    size_t i;
+    json_t *each;
+    json_array_foreach (list, i, each) {
+        if (json_is_string(each) && strcmp(json_string_value(each), text) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static int compare_elements(const void *left, const void *right, void *compare)
 {
     int (**by)(const json_t *a, const json_t *b) = compare;

@@ -30,6 +30,9 @@ bool doc_bool(const json_t *doc, const char *path, bool fallback);
  */
 json_t *doc_find(const json_t *list, const char *path, const char *text);
 
+/* An array has that text. */
+bool doc_has_text(const json_t *list, const char *text);
+
 /* The same elements in order, as a new array; NULL when out of memory. */
 json_t *doc_sorted(const json_t *list, int (*compare)(const json_t *a, const json_t *b));
 

@@ -35,15 +35,7 @@ static json_t *find(const json_t *objects, const char *kind, const char *name)
 static bool has_argument(const json_t *objects, const char *argument)
 {
     json_t *operator= find(objects, "Deployment", "muster-operator");
-    json_t *list = doc_at(operator, "spec.template.spec.containers.0.args");
-    size_t i;
-    json_t *each;
-    json_array_foreach (list, i, each) {
-        if (strcmp(json_string_value(each), argument) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return doc_has_text(doc_at(operator, "spec.template.spec.containers.0.args"), argument);
 }
 
 static void an_overlay_is_its_base_and_what_it_adds(void **state)

@@ -17,26 +17,15 @@ static bool is(const json_t *finalizer, const char *name)
     return json_is_string(finalizer) && strcmp(json_string_value(finalizer), name) == 0;
 }
 
-static bool has(const json_t *object, const char *name)
-{
-    size_t i;
-    json_t *each;
-    json_array_foreach (doc_at(object, "metadata.finalizers"), i, each) {
-        if (is(each, name)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 enum store_propagation finalizers_propagation(const json_t *object, enum store_propagation wanted)
 {
     if (wanted != STORE_AS_FINALIZED) {
         return wanted;
     }
-    return has(object, orphan)       ? STORE_ORPHAN
-           : has(object, foreground) ? STORE_FOREGROUND
-                                     : STORE_BACKGROUND;
+    const json_t *list = doc_at(object, "metadata.finalizers");
+    return doc_has_text(list, orphan)       ? STORE_ORPHAN
+           : doc_has_text(list, foreground) ? STORE_FOREGROUND
+                                            : STORE_BACKGROUND;
 }
 
 bool finalizers_hold(const json_t *object)
@@ -74,5 +63,6 @@ int finalizers_set(json_t *object, enum store_propagation how)
 
 bool finalizers_wait(const json_t *object)
 {
-    return doc_at(object, "metadata.deletionTimestamp") && has(object, foreground);
+    return doc_at(object, "metadata.deletionTimestamp") &&
+           doc_has_text(doc_at(object, "metadata.finalizers"), foreground);
 }

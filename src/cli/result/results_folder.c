@@ -59,14 +59,7 @@ static int read_manifest(const char *folder, json_t **ret)
 
 static bool names_part(const json_t *manifest, const char *part)
 {
-    size_t i;
-    json_t *name;
-    json_array_foreach (doc_at(manifest, "parts"), i, name) {
-        if (json_is_string(name) && strcmp(json_string_value(name), part) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return doc_has_text(doc_at(manifest, "parts"), part);
 }
 
 /* A part that the manifest names and that is no longer staged was exchanged before: so this may be
