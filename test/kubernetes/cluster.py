@@ -99,6 +99,16 @@ class Cluster:
         self.start_server()
         return self
 
+    def __enter__(self):
+        try:
+            return self.start()
+        except BaseException:
+            self.close()
+            raise
+
+    def __exit__(self, *_):
+        self.close()
+
     def run(self, name, *words):
         log = open(self.folder / f'{name}.log', 'ab')  # noqa: SIM115 (the process keeps it)
         self.processes[name] = subprocess.Popen([self.bin / name, *words], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder,

@@ -17,11 +17,8 @@ counter = itertools.count(1)
 
 @pytest.fixture(scope='session')
 def cluster():
-    running = Cluster()
-    try:
-        yield running.start()
-    finally:
-        running.close()
+    with Cluster() as running:
+        yield running
 
 
 @pytest.fixture(scope='session')

@@ -23,11 +23,8 @@ JOBS = '/apis/kubeflow.org/v1/namespaces/default/pytorchjobs'
 @pytest.fixture(scope='module')
 def own():
     """A cluster of this file's own: it installs, and others do, too."""
-    running = Cluster()
-    try:
-        yield running.start()
-    finally:
-        running.close()
+    with Cluster() as running:
+        yield running
 
 
 @pytest.fixture(scope='module')

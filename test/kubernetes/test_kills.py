@@ -11,12 +11,9 @@ from killing import WORKERS, World, kill_at_random
 
 @pytest.fixture()
 def own():
-    running = Cluster(**STORED)
-    try:
-        install(running.start())
+    with Cluster(**STORED) as running:
+        install(running)
         yield running
-    finally:
-        running.close()
 
 
 class WithoutNodes(World):

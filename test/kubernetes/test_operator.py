@@ -424,12 +424,9 @@ def drop_counters(definition):
 @pytest.fixture(scope='module')
 def upstream_s():
     """A cluster of its own, with that definition."""
-    running = Cluster()
-    try:
-        install(running.start(), drop_counters)
+    with Cluster() as running:
+        install(running, drop_counters)
         yield running
-    finally:
-        running.close()
 
 
 @pytest.mark.parametrize('may_look', [True, False])

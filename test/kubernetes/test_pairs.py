@@ -17,12 +17,9 @@ from proxy import Hold, Proxy, Refuse
 @pytest.fixture(scope='module')
 def own():
     """A cluster of this file's own."""
-    running = Cluster()
-    try:
-        install(running.start())
+    with Cluster() as running:
+        install(running)
         yield running
-    finally:
-        running.close()
 
 
 @pytest.fixture()

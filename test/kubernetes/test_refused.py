@@ -26,17 +26,14 @@ RULES = [{'apiGroups': ['kubeflow.org'], 'resources': ['pytorchjobs', 'pytorchjo
 @pytest.fixture(scope='module')
 def own():
     """A cluster of this file's own, in which each pod has an account."""
-    running = Cluster(**{'disable-admission-plugins': 'TaintNodesByCondition'})
-    try:
-        install(running.start())
+    with Cluster(**{'disable-admission-plugins': 'TaintNodesByCondition'}) as running:
+        install(running)
         running.authority.issue('operator', '/CN=operator', 'extendedKeyUsage=clientAuth')
         running.request('POST', f'{RBAC}/clusterroles', {'metadata': {'name': 'operator'}, 'rules': RULES})
         running.request('POST', f'{RBAC}/clusterrolebindings', {
             'metadata': {'name': 'operator'}, 'roleRef': {'apiGroup': 'rbac.authorization.k8s.io', 'kind': 'ClusterRole', 'name': 'operator'},
             'subjects': [{'kind': 'User', 'name': 'operator'}]})
         yield running
-    finally:
-        running.close()
 
 
 @pytest.fixture()

@@ -24,12 +24,9 @@ LISTED = ('pods', 'pytorchjobs', 'services')
 
 @pytest.fixture()
 def own():
-    running = Cluster(**OPTIONS)
-    try:
-        install(running.start())
+    with Cluster(**OPTIONS) as running:
+        install(running)
         yield running
-    finally:
-        running.close()
 
 
 @pytest.fixture()

@@ -16,8 +16,7 @@ COMMANDS = read_commands('takeover.md')
 @pytest.fixture()
 def kubeflow():
     """A cluster as upstream's manifests leave it, but for the webhooks; they come later."""
-    running = Cluster().start()
-    try:
+    with Cluster() as running:
         kubectl = Kubectl(running.kubeconfig)
         text = kubectl('kustomize', str(upstream.module() / 'manifests/overlays/standalone'))
         parts = text.split('\n---\n')
@@ -25,8 +24,6 @@ def kubeflow():
         running.webhooks = next(p for p in parts if 'kind: ValidatingWebhookConfiguration' in p)
         wait_for(lambda: kubectl.attempt('get', 'pytorchjobs').returncode == 0, 'PyTorchJobs are served')
         yield running, kubectl
-    finally:
-        running.close()
 
 
 def make_jobs(jobs):

@@ -37,14 +37,12 @@ def own():
     running = Cluster()
     (running.folder / 'audit.json').write_text(json.dumps(AUDIT))
     running.options = {'audit-policy-file': str(running.folder / 'audit.json'), 'audit-log-path': str(running.folder / 'audit.log')}
-    try:
-        install(running.start())
+    with running:
+        install(running)
         for made in deployed('--overlay', 'ha'):
             if made['kind'] in PATHS:
                 running.request('POST', PATHS[made['kind']], made)
         yield running
-    finally:
-        running.close()
 
 
 class Account:
