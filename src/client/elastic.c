@@ -204,7 +204,7 @@ int muster_elastic_query(const struct muster_elastic *job, struct muster_elastic
         .struct_size = sizeof info,
         .generation = job->core.generation,
         .version = version,
-        .epoch = version < steps ? plan_step(&job->plan, version + 1).epoch : job->plan.epochs,
+        .epoch = plan_epochs_done(&job->plan, version),
         .records_done = plan_records_done(&job->plan, version),
         .records_all = plan_records_done(&job->plan, steps),
         .incarnation = job->incarnation,

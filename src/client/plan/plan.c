@@ -32,7 +32,14 @@ const char *plan_check(const struct plan *plan)
 
 uint64_t plan_steps(const struct plan *plan)
 {
-    return steps_of_epoch(plan) * plan->epochs;
+    uint64_t all = steps_of_epoch(plan) * plan->epochs;
+    return plan->max_steps > 0 && plan->max_steps < all ? plan->max_steps : all;
+}
+
+uint32_t plan_epochs_done(const struct plan *plan, uint64_t version)
+{
+    assert(version <= plan_steps(plan));
+    return (uint32_t)(version / steps_of_epoch(plan));
 }
 
 uint64_t plan_records_done(const struct plan *plan, uint64_t version)

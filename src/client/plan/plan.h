@@ -24,6 +24,8 @@ struct plan {
     uint32_t micro_batches; /* of a step */
     uint32_t shuffle;       /* block of shard_order_init */
     uint32_t dataset;       /* its number in the job */
+    uint64_t max_steps;     /* the job ends with this step, in the middle of an epoch, too; 0: no
+                               limit */
 };
 
 /* What the step trains. */
@@ -44,8 +46,11 @@ struct plan_share {
 /* NULL, or what is wrong with the plan; then nothing else may be asked. */
 const char *plan_check(const struct plan *plan);
 
-/* The number of steps of all epochs; that of the last step. */
+/* The number of the last step: of all epochs, or max_steps where that is less. */
 uint64_t plan_steps(const struct plan *plan);
+/* Epochs of which all is trained after that step; the number, from 0, of the one that is in work.
+ */
+uint32_t plan_epochs_done(const struct plan *plan, uint64_t version);
 /* Positions of all epochs that steps 1 ... version have trained. */
 uint64_t plan_records_done(const struct plan *plan, uint64_t version);
 
@@ -61,5 +66,6 @@ void plan_records(const struct plan *plan, struct shard_range range, uint64_t *r
 /* What the rank-th of `size` workers computes. */
 struct plan_share plan_share(uint32_t micro_batches, uint32_t rank, uint32_t size);
 
-/* Equal for equal plans. */
+/* Equal for plans whose steps are the same, also where one of them ends sooner: a checkpoint of the
+ * one is one of the other. */
 uint64_t plan_digest(const struct plan *plan);

@@ -115,6 +115,24 @@ static void the_end_of_an_epoch_is_a_smaller_step(void **state)
     assert_true(range.first == 8 && range.count == 3 && range.epoch == 1);
 }
 
+/* In the middle of an epoch, at its end, and beyond the last one, where it changes nothing. */
+static void a_limit_ends_the_plan(void **state)
+{
+    (void)state;
+    struct plan plan = plan_of(11, 2, 4, 0);
+    const struct plan whole = plan;
+    for (uint64_t most = 1; most < 2 * EPOCHS + 3; most++) {
+        plan.max_steps = most;
+        uint64_t last = most < 2 * EPOCHS ? most : 2 * EPOCHS;
+        assert_int_equal(plan_steps(&plan), last);
+        assert_int_equal(plan_records_done(&plan, last), plan_records_done(&whole, last));
+        assert_int_equal(plan_epochs_done(&plan, last), last / 2);
+        assert_true(plan_digest(&plan) == plan_digest(&whole));
+    }
+    plan.max_steps = 3;
+    assert_int_equal(plan_records_done(&plan, 3), 11 + 8);
+}
+
 static void wrong_plans_are_said(void **state)
 {
     (void)state;
@@ -150,10 +168,18 @@ static void ask_beyond_the_end(void)
     (void)plan_step(&plan, plan_steps(&plan) + 1);
 }
 
+static void ask_beyond_the_limit(void)
+{
+    struct plan plan = plan_of(10, 2, 4, 0);
+    plan.max_steps = 1;
+    (void)plan_step(&plan, 2);
+}
+
 static void a_step_beyond_the_end_is_a_mistake(void **state)
 {
     (void)state;
     assert_true(test_is_asserted(ask_beyond_the_end));
+    assert_true(test_is_asserted(ask_beyond_the_limit));
 }
 
 int main(void)
@@ -163,6 +189,7 @@ int main(void)
         cmocka_unit_test(worlds_change_nothing),
         cmocka_unit_test(shares_differ_by_one_pass),
         cmocka_unit_test(the_end_of_an_epoch_is_a_smaller_step),
+        cmocka_unit_test(a_limit_ends_the_plan),
         cmocka_unit_test(wrong_plans_are_said),
         cmocka_unit_test(plans_are_told_apart),
         cmocka_unit_test(a_step_beyond_the_end_is_a_mistake),
