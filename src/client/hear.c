@@ -52,15 +52,20 @@ static int settle(struct muster_elastic *job, const struct wire_dataset *told,
     struct plan plan = job->plan;
     plan.dataset = told->number;
     plan.micro_batches = told->micro_batches;
+    plan.max_steps = told->max_steps;
     const struct plan its = {.records = told->records,
                              .seed = told->seed,
                              .epochs = told->epochs,
                              .batch = told->batch,
                              .micro_batches = told->micro_batches,
                              .shuffle = told->block,
-                             .dataset = told->number};
+                             .dataset = told->number,
+                             .max_steps = told->max_steps};
     const struct plan *known = job->settled ? &job->plan : &plan;
     const char *wrong = plan_check(&its);
+    if (!wrong && known->max_steps != its.max_steps) {
+        wrong = "it ends with another step than it did";
+    }
     if (wrong || plan_digest(known) != plan_digest(&its)) {
         return muster_fail(err, MUSTER_ECONFLICT, "the coordinator has another data set: %s",
                            wrong ? wrong : "not the one that this worker trains");

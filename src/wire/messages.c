@@ -262,6 +262,7 @@ void code_dataset_fields(struct coder *c, struct wire_dataset *dataset)
     coder_u32(c, &dataset->block);
     coder_u64(c, &dataset->seed);
     coder_bool(c, &dataset->set_aside);
+    coder_u64(c, &dataset->max_steps);
     if (dataset->name.count > WIRE_DATASET_NAME_MAX) {
         coder_fail(c, "the name of its data set is too long");
     }

@@ -46,7 +46,7 @@
 #include <stdint.h>
 
 enum {
-    WIRE_VERSION = 9,
+    WIRE_VERSION = 10,
     WIRE_LENGTH_BYTES = 4,
     WIRE_FRAME_MAX = 4 << 20, /* whole; OPEN of 10,000 members is the largest */
     WIRE_FIRST_MAX = 128,     /* of HELLO: strangers are not read further */
@@ -263,7 +263,9 @@ struct wire_dataset {
     uint32_t micro_batches; /* of a step; a member's 0: as the others say, or else 1 */
     uint32_t block;         /* of the shuffle, see shard/order.h */
     uint64_t seed;
-    bool set_aside; /* a record that crashes workers is, and does not fail the job */
+    bool set_aside;     /* a record that crashes workers is, and does not fail the job */
+    uint64_t max_steps; /* the coordinator's: the log ends with this step; 0: with the last epoch. A
+                           worker's 0: it has no word in it */
 };
 
 /* Sums over the records that are done, of which DONE brings a part: bits of doubles. */

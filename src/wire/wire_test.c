@@ -31,7 +31,7 @@ static const struct wire_message samples[] = {
     {WIRE_ACK, 13, .ack = {8}},
     {WIRE_GRANT, 14, .grant = {5, true, {ranges, 2}}},
     {WIRE_EXPELLED, 15, .expelled = {5, 1, {"silent", 6}}},
-    {WIRE_DATASET, 16, .dataset = {{"mnist", 5}, 1, 1, 60000, 3, 32, 8, 1, 42, true}},
+    {WIRE_DATASET, 16, .dataset = {{"mnist", 5}, 1, 1, 60000, 3, 32, 8, 1, 42, true, 500}},
     {WIRE_ENROLL, 17,
      .enroll = {{{"mnist", 5}, 1, 1, 60000, 3, 32, 8, 1, 42, true},
                 {"loss", 4},
@@ -127,6 +127,7 @@ static void a_data_set_is_read_field_by_field(void **state)
     assert_int_equal(d->block, 1);
     assert_int_equal(d->seed, 42);
     assert_true(d->set_aside);
+    assert_int_equal(d->max_steps, 500);
     free(memory);
 }
 

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEAD_BYTES = 8, PASS_HEAD = 7, PLAN_FIELDS = 7, RECORDS_MAX = 1 << 16 };
+enum { HEAD_BYTES = 8, PASS_HEAD = 7, PLAN_FIELDS = 8, RECORDS_MAX = 1 << 16 };
 
 struct entry {
     uint32_t kind;
@@ -119,7 +119,8 @@ static bool plan_settles(struct replay *r, const struct entry *e)
                                 .batch = (uint32_t)f[3],
                                 .micro_batches = (uint32_t)f[4],
                                 .shuffle = (uint32_t)f[5],
-                                .dataset = (uint32_t)f[6]};
+                                .dataset = (uint32_t)f[6],
+                                .max_steps = f[7]};
     }
     return e->count == sizeof f && !plan_check(&r->plan);
 }

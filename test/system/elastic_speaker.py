@@ -12,7 +12,7 @@ import sys
 
 KINDS = ['', 'HELLO', 'JOIN', 'LEAVE', 'REPORT', 'COMMITS', 'ASK', 'PROGRESS', 'CHECKPOINT', 'WELCOME', 'REFUSED', 'OPEN', 'CLOSE',
          'ACK', 'GRANT', 'EXPELLED', 'DATASET', 'ENROLL', 'FETCH', 'DONE', 'LEASED', 'RECEIPT', 'TO_DO', 'CHECKPOINT_FAILED', 'PASS', 'FAIL', 'HEALED']
-VERSION, FRAME_MAX = 9, 4 << 20
+VERSION, FRAME_MAX = 10, 4 << 20
 TOKEN = 'ab' * 32
 
 
@@ -91,8 +91,8 @@ class Plan:
         return epoch, first, min(self.batch * self.micro_batches, self.records - first)
 
     def frame(self):
-        return frame('DATASET', text(self.name) + struct.pack('<IIQIIIIQ?', 0, 0, self.records, self.epochs, self.batch,
-                                                              self.micro_batches, 1, 7, False))
+        return frame('DATASET', text(self.name) + struct.pack('<IIQIIIIQ?Q', 0, 0, self.records, self.epochs, self.batch,
+                                                              self.micro_batches, 1, 7, False, 0))
 
 
 class Worker:

@@ -15,6 +15,9 @@
  * Data sets by leases are beside them, of processes that are members of no generation (ENROLL): the
  * job is done when their records are, too. What one held that died is tried in parts as well.
  *
+ * Training ends with the last epoch, or with step max_steps of the log, which the journal has:
+ * steps that were undone do not count. Members hear of it with their data set.
+ *
  * Records are asked for without a data set: those to be trained are served one after the other, in
  * the order of the options. Grants are the last effects of a step. A grant without records, marked
  * as the last one, says that nothing else is there now: its member goes on with what it has, and
@@ -62,6 +65,8 @@ struct arbiter_options {
     int64_t pass_max_ms;    /* where it depends on what passes take: this at most; 0: no limit */
     int64_t first_ms;       /* how long the first generation waits for sizes.first_size members */
     uint64_t least_term;    /* 0: the one after the journal's */
+    uint64_t max_steps;     /* the job is done once its log has so many; 0: the journal's, or no
+                               limit */
 };
 
 enum arbiter_event_kind {
@@ -132,8 +137,10 @@ struct arbiter_figures {
     uint32_t joiners;
     uint32_t epoch; /* of the first data set that is not done, from 0; `epochs` of one: all are */
     uint32_t epochs;
-    uint64_t records_done; /* of all data sets that are trained or planned */
-    uint64_t records;      /* UINT64_MAX: without end */
+    uint64_t records_done;  /* of all data sets that are trained or planned */
+    uint64_t records;       /* that the log will have of them; UINT64_MAX: without end */
+    uint64_t records_asked; /* of all their epochs, also beyond the limit of steps */
+    uint64_t max_steps;     /* 0: no limit */
 };
 
 /* Of its pod, ARBITER_NAME_BYTES at most; "": it has said none, or is forgotten. */

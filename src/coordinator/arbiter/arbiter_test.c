@@ -154,10 +154,12 @@ static int feed(struct scene *scene, struct arbiter_event event)
     return r == 0 && synced ? feed(scene, (struct arbiter_event){.kind = ARBITER_DURABLE}) : r;
 }
 
-static int64_t pass_max_ms; /* of scenes that begin */
+/* Of scenes that begin. */
+static int64_t pass_max_ms;
+static uint64_t max_steps;
 
-/* From the first `records` of the journal. */
-static void begin(struct scene *scene, size_t records)
+/* From the first `records` of the journal: what START says to it. */
+static int try_begin(struct scene *scene, size_t records)
 {
     const struct arbiter_options options = {.sizes = {1, 4, 2},
                                             .peers = 8,
@@ -165,7 +167,8 @@ static void begin(struct scene *scene, size_t records)
                                             .dataset_count = scene->planned ? 0 : 1,
                                             .lease_ms = SHARD_LEASE_MS,
                                             .pass_max_ms = pass_max_ms,
-                                            .first_ms = SHARD_LEASE_MS};
+                                            .first_ms = SHARD_LEASE_MS,
+                                            .max_steps = max_steps};
     arbiter_free(scene->arbiter);
     scene->served = false;
     scene->sent_count = 0;
@@ -182,7 +185,12 @@ static void begin(struct scene *scene, size_t records)
         free(scene->journal[i].bytes);
     }
     scene->journaled = records;
-    assert_int_equal(feed(scene, (struct arbiter_event){.kind = ARBITER_START}), 0);
+    return feed(scene, (struct arbiter_event){.kind = ARBITER_START});
+}
+
+static void begin(struct scene *scene, size_t records)
+{
+    assert_int_equal(try_begin(scene, records), 0);
 }
 
 static struct scene *new_scene_of(bool planned)
@@ -281,6 +289,25 @@ static void declares(struct scene *scene, uint64_t who, struct wire_dataset data
 {
     scene->hung_up = 0;
     assert_int_equal(says(scene, who, (struct wire_message){WIRE_DATASET, .dataset = dataset}), 0);
+}
+
+/* The journal becomes one record. */
+static void compacts(struct scene *scene)
+{
+    struct buf bytes;
+    buf_init(&bytes, 1 << 20);
+    assert_true(arbiter_may_compact(scene->arbiter));
+    assert_int_equal(arbiter_snapshot(scene->arbiter, &bytes, &scene->err), 0);
+    for (size_t i = 0; i < scene->journaled; i++) {
+        free(scene->journal[i].bytes);
+    }
+    scene->journal[0].kind = ENTRY_SNAPSHOT;
+    scene->journal[0].count = bytes.used;
+    scene->journal[0].bytes = malloc(bytes.used);
+    assert_non_null(scene->journal[0].bytes);
+    memcpy(scene->journal[0].bytes, bytes.data, bytes.used);
+    scene->journaled = 1;
+    buf_done(&bytes);
 }
 
 /* ---- Tests ---- */
@@ -795,6 +822,185 @@ static void people_are_told_who_was_lost_and_how_far_it_is(void **state)
     end_scene(scene);
 }
 
+/* ---- A limit of steps ---- */
+
+/* Two members, and a coordinator that was told the limit once: the journal has it then. */
+static struct scene *limited_scene(uint64_t steps)
+{
+    max_steps = steps;
+    struct scene *scene = planned_scene();
+    max_steps = 0;
+    assert_int_equal(sent_to(scene, 2, WIRE_OPEN)->members, 2);
+    return scene;
+}
+
+/* Two of three steps, with restarts between them, of a journal that is compacted and of one that is
+ * not. */
+static void a_limit_ends_the_job_in_the_middle_of_an_epoch(void **state)
+{
+    (void)state;
+    for (int compacted = 0; compacted < 2; compacted++) {
+        struct scene *scene = limited_scene(2);
+        struct arbiter_figures figures;
+        assert_int_equal(commits(scene, 1, 1, 0, 8), 0);
+        assert_int_equal(scene->journal[0].kind, ENTRY_MAX_STEPS);
+        if (compacted) {
+            compacts(scene);
+        }
+        begin(scene, scene->journaled);
+        declares(scene, 1, mnist);
+        assert_int_equal(sent_to(scene, 1, WIRE_DATASET)->dataset.max_steps, 2);
+        reports(scene, 1, 1, 0, 0, false);
+        reports(scene, 2, 1, 0, 0, false);
+        arbiter_figures(scene->arbiter, &figures);
+        assert_int_equal(figures.records, 16);
+        assert_int_equal(figures.records_asked, 22);
+        assert_int_equal(figures.max_steps, 2);
+        assert_int_equal(commits(scene, 1, 2, 8, 8), 0);
+        begin(scene, scene->journaled); /* the log is full already */
+        reports(scene, 1, 2, 0, 0, false);
+        reports(scene, 2, 2, 0, 0, false);
+        finishes(scene, 1);
+        assert_false(scene->ended);
+        finishes(scene, 2);
+        assert_true(scene->ended);
+        assert_string_equal(scene->failure, "");
+        end_scene(scene);
+    }
+}
+
+static void a_limit_beyond_the_last_epoch_changes_nothing(void **state)
+{
+    (void)state;
+    for (uint64_t steps = 3; steps < 5; steps++) {
+        struct scene *scene = limited_scene(steps);
+        struct arbiter_figures figures;
+        arbiter_figures(scene->arbiter, &figures);
+        assert_int_equal(figures.records, 22);
+        assert_int_equal(figures.records_asked, 22);
+        assert_int_equal(commits(scene, 1, 1, 0, 8), 0);
+        assert_int_equal(commits(scene, 1, 2, 8, 8), 0);
+        assert_int_equal(commits(scene, 1, 3, 16, 6), 0);
+        finishes(scene, 1);
+        finishes(scene, 2);
+        assert_true(scene->ended);
+        end_scene(scene);
+    }
+}
+
+static void a_step_beyond_the_limit_is_a_contradiction(void **state)
+{
+    (void)state;
+    struct scene *scene = limited_scene(1);
+    assert_int_equal(commits(scene, 1, 1, 0, 8), 0);
+    size_t journaled = scene->journaled;
+    assert_int_equal(commits(scene, 1, 2, 8, 8), MUSTER_EDATA);
+    assert_string_equal(scene->err.text, "step 2 cannot count: the job ends with step 1");
+    assert_int_equal(scene->journaled, journaled);
+    end_scene(scene);
+}
+
+/* One of two dies in it: the other was prepared, and it counts, or was not, and does it alone. */
+static void the_generation_changes_at_the_last_step(void **state)
+{
+    (void)state;
+    static const struct shard_range last = {.first = 8, .count = 8};
+    static const struct wire_step step = {.version = 2, .ranges = {&last, 1}};
+    for (uint32_t prepared = 0; prepared < 2; prepared++) {
+        struct scene *scene = limited_scene(2);
+        assert_int_equal(commits(scene, 1, 1, 0, 8), 0);
+        feed(scene, (struct arbiter_event){.kind = ARBITER_DEAD, .incarnation = 2});
+        const struct wire_message report = {.kind = WIRE_REPORT,
+                                            .report = {.generation = 1,
+                                                       .version = 1,
+                                                       .loaded = true,
+                                                       .closed = true,
+                                                       .prepared = {&step, prepared}}};
+        assert_int_equal(says(scene, 1, report), 0);
+        assert_int_equal(sent_to(scene, 1, WIRE_OPEN)->version, 1 + prepared);
+        if (!prepared) {
+            assert_int_equal(commits(scene, 1, 2, 8, 8), 0);
+        }
+        assert_int_equal(arbiter_version(scene->arbiter), 2);
+        finishes(scene, 1);
+        assert_true(scene->ended);
+        assert_string_equal(scene->failure, "");
+        end_scene(scene);
+    }
+}
+
+/* All die after the last step and before they have ended: the log goes back, and the limit is its.
+ */
+static void undone_steps_do_not_count(void **state)
+{
+    (void)state;
+    struct scene *scene = limited_scene(2);
+    struct wire_message saves = {
+        .kind = WIRE_CHECKPOINT,
+        .checkpoint = {.generation = 1, .version = 1, .path = {"model", 5}, .digest = {7}}};
+    assert_int_equal(commits(scene, 1, 1, 0, 8), 0);
+    assert_int_equal(says(scene, 1, saves), 0);
+    assert_int_equal(commits(scene, 1, 2, 8, 8), 0);
+    feed(scene, (struct arbiter_event){.kind = ARBITER_DEAD, .incarnation = 1});
+    feed(scene, (struct arbiter_event){.kind = ARBITER_DEAD, .incarnation = 2});
+    declares(scene, 3, mnist);
+    assert_int_equal(sent_to(scene, 3, WIRE_DATASET)->dataset.max_steps, 2);
+    joins(scene, 3);
+    assert_true(sent_to(scene, 3, WIRE_OPEN)->restore);
+    assert_int_equal(sent_to(scene, 3, WIRE_OPEN)->version, 1);
+    assert_false(scene->ended);
+    assert_int_equal(commits(scene, 3, 2, 8, 8), 0);
+    finishes(scene, 3);
+    assert_true(scene->ended);
+    assert_int_equal(arbiter_version(scene->arbiter), 2);
+    end_scene(scene);
+}
+
+/* The same again is no other one. */
+static void the_limit_of_a_journal_cannot_be_another(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t first, then;
+        const char *why;
+    } cases[] = {{2, 2, ""}, {2, 3, "ends with step 2, and"}, {0, 3, "ends with its last epoch"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = limited_scene(cases[i].first);
+        max_steps = cases[i].then;
+        int r = try_begin(scene, scene->journaled);
+        max_steps = 0;
+        assert_int_equal(r, *cases[i].why ? MUSTER_EINVAL : 0);
+        assert_non_null(strstr(scene->err.text, cases[i].why));
+        end_scene(scene);
+    }
+}
+
+/* Of a journal that was changed: none, or a second one. */
+static void a_limit_is_one_number(void **state)
+{
+    (void)state;
+    static const uint8_t seven[8] = {7}, none[8] = {0};
+    struct scene *scene = new_scene_of(true);
+    for (int i = 0; i < 3; i++) {
+        const struct arbiter_event event = {.kind = ARBITER_REPLAY,
+                                            .record = ENTRY_MAX_STEPS,
+                                            .bytes = i == 0 ? none : seven,
+                                            .count = 8};
+        const struct arbiter_options options = {
+            .sizes = {1, 4, 2}, .peers = 8, .lease_ms = SHARD_LEASE_MS};
+        struct arbiter *another = NULL;
+        assert_int_equal(arbiter_new(&options, &another, &scene->err), 0);
+        int r = arbiter_step(another, &event, &scene->effects, &scene->err);
+        if (i == 2) {
+            assert_int_equal(r, 0);
+            r = arbiter_step(another, &event, &scene->effects, &scene->err);
+        }
+        assert_int_equal(r, i == 1 ? 0 : MUSTER_EDATA);
+        arbiter_free(another);
+    }
+    end_scene(scene);
+}
+
 /* ---- Workers that die of what they compute ---- */
 
 static void has_at_hand_in(struct scene *scene, uint64_t who, uint64_t generation, uint64_t first,
@@ -1190,25 +1396,6 @@ static void expect_loss(const struct scene *scene, uint64_t count, const char *n
     assert_int_equal(losses->list[losses->kept - 1].reason, RENDEZVOUS_DIED);
 }
 
-/* The journal becomes one record. */
-static void compacts(struct scene *scene)
-{
-    struct buf bytes;
-    buf_init(&bytes, 1 << 20);
-    assert_true(arbiter_may_compact(scene->arbiter));
-    assert_int_equal(arbiter_snapshot(scene->arbiter, &bytes, &scene->err), 0);
-    for (size_t i = 0; i < scene->journaled; i++) {
-        free(scene->journal[i].bytes);
-    }
-    scene->journal[0].kind = ENTRY_SNAPSHOT;
-    scene->journal[0].count = bytes.used;
-    scene->journal[0].bytes = malloc(bytes.used);
-    assert_non_null(scene->journal[0].bytes);
-    memcpy(scene->journal[0].bytes, bytes.data, bytes.used);
-    scene->journaled = 1;
-    buf_done(&bytes);
-}
-
 /* Also of who was lost after a restart, and when the journal is one record. */
 static void who_was_lost_is_in_the_journal(void **state)
 {
@@ -1542,6 +1729,13 @@ int main(void)
         cmocka_unit_test(a_job_of_which_all_workers_break_off_has_failed),
         cmocka_unit_test(a_job_goes_on_where_another_may_come),
         cmocka_unit_test(people_are_told_who_was_lost_and_how_far_it_is),
+        cmocka_unit_test(a_limit_ends_the_job_in_the_middle_of_an_epoch),
+        cmocka_unit_test(a_limit_beyond_the_last_epoch_changes_nothing),
+        cmocka_unit_test(a_step_beyond_the_limit_is_a_contradiction),
+        cmocka_unit_test(the_generation_changes_at_the_last_step),
+        cmocka_unit_test(undone_steps_do_not_count),
+        cmocka_unit_test(the_limit_of_a_journal_cannot_be_another),
+        cmocka_unit_test(a_limit_is_one_number),
         cmocka_unit_test(what_workers_die_of_is_tried_in_halves_and_named),
         cmocka_unit_test(who_dies_alone_on_another_host_died_of_its_pass),
         cmocka_unit_test(who_is_left_out_before_its_end_is_seen_is_judged_by_its_end),

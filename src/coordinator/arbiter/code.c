@@ -4,7 +4,7 @@
 #include "coordinator/arbiter/entry.h"
 #include "core/hash.h"
 
-enum { NUMBER_BYTES = 8, OPTIONS = 11, EVENT_HEAD = 6 };
+enum { NUMBER_BYTES = 8, OPTIONS = 12, EVENT_HEAD = 6 };
 
 static void add_numbers(const uint64_t *numbers, size_t count, struct buf *ret)
 {
@@ -33,7 +33,8 @@ void arbiter_code_options(const struct arbiter_options *o, struct buf *ret)
                                       (uint64_t)o->pass_ms,
                                       (uint64_t)o->pass_max_ms,
                                       (uint64_t)o->first_ms,
-                                      o->least_term};
+                                      o->least_term,
+                                      o->max_steps};
     add_numbers(fields, OPTIONS, ret);
 }
 
@@ -56,7 +57,8 @@ bool arbiter_code_read_options(const uint8_t *bytes, size_t count, struct arbite
                                     .pass_ms = (int64_t)fields[7],
                                     .pass_max_ms = (int64_t)fields[8],
                                     .first_ms = (int64_t)fields[9],
-                                    .least_term = fields[10]};
+                                    .least_term = fields[10],
+                                    .max_steps = fields[11]};
     return true;
 }
 

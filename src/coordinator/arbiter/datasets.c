@@ -18,8 +18,33 @@ static void declare(struct arbiter *a, const struct shard_dataset *spec, bool *r
     }
 }
 
+/* What the job began with holds as long as it goes on: its workers were told. */
+static void declare_limit(struct arbiter *a)
+{
+    uint64_t known = a->ledger.max_steps;
+    if (a->max_steps == 0 || a->max_steps == known) {
+        return;
+    }
+    if (known == 0 && a->rendezvous->term == 0) {
+        size_t offset = a->out->bytes.used;
+        a->ledger.max_steps = a->max_steps;
+        entry_write_number(a->max_steps, &a->out->bytes);
+        arbiter_append(a, ENTRY_MAX_STEPS, offset);
+        return;
+    }
+    char text[ARBITER_WHY_BYTES] = "with its last epoch";
+    if (known > 0) {
+        snprintf(text, sizeof text, "with step %llu", (unsigned long long)known);
+    }
+    arbiter_fail(a, muster_fail(a->err, MUSTER_EINVAL,
+                                "the job of this journal ends %s, and cannot end with step %llu "
+                                "now: begin another one, in another folder",
+                                text, (unsigned long long)a->max_steps));
+}
+
 void arbiter_datasets_declare(struct arbiter *a)
 {
+    declare_limit(a);
     for (size_t i = 0; i < a->dataset_count && !a->failed; i++) {
         bool added = false;
         declare(a, &a->datasets[i], &added);
@@ -123,7 +148,8 @@ void arbiter_datasets_answer(struct arbiter *a, uint64_t to, const struct shard_
                                                .micro_batches = spec->micro_batches,
                                                .block = spec->block,
                                                .seed = spec->seed,
-                                               .set_aside = spec->set_aside}};
+                                               .set_aside = spec->set_aside,
+                                               .max_steps = a->ledger.max_steps}};
     arbiter_send(a, to, &message);
 }
 

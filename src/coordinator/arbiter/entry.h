@@ -18,7 +18,8 @@ enum entry_kind {
     ENTRY_STEPS,      /* COMMITS */
     ENTRY_CHECKPOINT, /* CHECKPOINT */
     ENTRY_END,        /* nothing: the job is done */
-    ENTRY_SNAPSHOT,   /* all of it until here: records as sections, data sets before the ledger */
+    ENTRY_SNAPSHOT,   /* all of it until here: records as sections, data sets and the limit
+                         before the ledger */
     ENTRY_LEDGER,     /* in a snapshot only: ledger_write */
     ENTRY_LOGGED,     /* in a snapshot only: the version of the log, a number */
     ENTRY_LEASED,     /* the names of sums, as ENTRY_DATASET: leasing.h has all of these */
@@ -33,6 +34,7 @@ enum entry_kind {
     ENTRY_ASIDE,      /* asides_write */
     ENTRY_LEASE_ASIDE, /* the same, of a data set by leases; its position, but in a snapshot */
     ENTRY_ENVIRONMENT, /* of all workers of the job, as the first of them said: a number, not 0 */
+    ENTRY_MAX_STEPS,   /* the last step of the job: a number, not 0; before all steps */
     ENTRY_KINDS,
 };
 

@@ -66,6 +66,7 @@ struct arbiter {
     int64_t lease_ms;
     int64_t first_ms;
     uint64_t least_term;
+    uint64_t max_steps; /* of the options; the job's is the ledger's */
     int64_t now_ms;
     int64_t deadline_ms; /* INT64_MAX: none */
     uint64_t deadline_generation;
@@ -190,7 +191,7 @@ void arbiter_refuse(struct arbiter *a, uint64_t to, const char *why); /* and han
 
 /* ---- Data sets (datasets.c) ---- */
 
-void arbiter_datasets_declare(struct arbiter *a); /* those of the options */
+void arbiter_datasets_declare(struct arbiter *a); /* those of the options, and the limit of steps */
 void arbiter_datasets_hear(struct arbiter *a, const struct wire_dataset *told);
 
 /* Its number, or the next one. */

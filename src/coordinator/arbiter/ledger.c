@@ -217,6 +217,11 @@ int ledger_commit(struct ledger *ledger, const struct wire_step *step, struct sh
         return muster_fail(err, MUSTER_EDATA, "step %llu follows step %llu",
                            (unsigned long long)step->version, (unsigned long long)ledger->version);
     }
+    if (ledger->max_steps > 0 && step->version > ledger->max_steps) {
+        return muster_fail(err, MUSTER_EDATA, "step %llu cannot count: the job ends with step %llu",
+                           (unsigned long long)step->version,
+                           (unsigned long long)ledger->max_steps);
+    }
     int r = ensure_base(ledger, err);
     r = r < 0 ? r : commit_parts(ledger->shard, step, ret, err);
     r = r < 0 ? r : keep(ledger, step, err);
@@ -329,6 +334,9 @@ bool ledger_is_full(const struct ledger *ledger)
 {
     struct shard_progress progress;
     bool any = false;
+    if (ledger->max_steps > 0 && ledger->version == ledger->max_steps) {
+        return true;
+    }
     for (uint32_t i = 0; shard_progress(ledger->shard, i, &progress); i++) {
         if (progress.dataset.task == SHARD_TRAIN || progress.dataset.micro_batches > 0) {
             any = true;

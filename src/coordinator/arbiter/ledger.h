@@ -26,7 +26,8 @@ struct ledger_state {
 
 struct ledger {
     struct shard_state *shard;
-    uint64_t version; /* of the last step */
+    uint64_t version;   /* of the last step */
+    uint64_t max_steps; /* no step has a higher one; 0: no limit */
     uint64_t checkpoint;
     uint8_t *base; /* the records at the checkpoint; NULL: nothing was committed yet */
     size_t base_bytes;
@@ -47,7 +48,7 @@ int ledger_add(struct ledger *ledger, const struct shard_dataset *spec, bool *re
                struct muster_err *err);
 
 /* The step after `version`; ret: what the table of records says then. MUSTER_EDATA: its records are
- * done, or were granted to nobody; nothing was changed. */
+ * done, or were granted to nobody, or it is beyond the limit; nothing was changed. */
 int ledger_commit(struct ledger *ledger, const struct wire_step *step, struct shard_effects *ret,
                   struct muster_err *err);
 
@@ -69,5 +70,6 @@ int ledger_read(struct ledger *ledger, const uint8_t *bytes, size_t count, struc
 /* The sentence for what shard_step returned. */
 int ledger_fail(int code, struct muster_err *err);
 
-/* Every record that is to be trained, or planned, is done. */
+/* Every record that is to be trained, or planned, is done, or the limit of steps is reached: no
+ * step is to come. */
 bool ledger_is_full(const struct ledger *ledger);

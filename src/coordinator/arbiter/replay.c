@@ -163,6 +163,18 @@ static void replay_environment(struct arbiter *a, const uint8_t *bytes, size_t c
     a->environment = number;
 }
 
+/* It is written once, before all steps. */
+static void replay_max_steps(struct arbiter *a, const uint8_t *bytes, size_t count)
+{
+    enum { NUMBER_BYTES = 8 };
+    uint64_t number = count == NUMBER_BYTES ? entry_read_number(bytes) : 0;
+    if (number == 0 || a->ledger.max_steps != 0 || a->ledger.version != 0) {
+        arbiter_fail(
+            a, muster_fail(a->err, MUSTER_EDATA, "a record of the journal is no limit of steps"));
+    }
+    a->ledger.max_steps = number;
+}
+
 static void replay_told_checkpoint(struct arbiter *a, const struct arbiter_event *event)
 {
     struct wire_room room = {0};
@@ -252,6 +264,7 @@ static void restore_section(struct arbiter *a, uint32_t kind, const uint8_t *byt
     case ENTRY_LEASE_ASIDE:
     case ENTRY_NAMES:
     case ENTRY_ENVIRONMENT:
+    case ENTRY_MAX_STEPS:
     case ENTRY_TERM: replay(a, &event); break;
     default: arbiter_fail(a, muster_fail(a->err, MUSTER_EDATA, "a snapshot has a wrong section"));
     }
@@ -306,6 +319,7 @@ void replay(struct arbiter *a, const struct arbiter_event *event)
     case ENTRY_LEASE_ASIDE: leases_replay_aside(a, event->bytes, event->count); break;
     case ENTRY_NAMES: replay_names(a, event->bytes, event->count); break;
     case ENTRY_ENVIRONMENT: replay_environment(a, event->bytes, event->count); break;
+    case ENTRY_MAX_STEPS: replay_max_steps(a, event->bytes, event->count); break;
     case ENTRY_SNAPSHOT: replay_snapshot(a, event); break;
     case ENTRY_LEASED: leases_replay_dataset(a, event); break;
     case ENTRY_OWNER: leases_replay_owner(a, event); break;

@@ -106,6 +106,10 @@ int arbiter_snapshot(struct arbiter *a, struct buf *ret, struct muster_err *err)
     buf_init(&section, ARBITER_BYTES_MAX);
     a->event = &event;
     a->err = err;
+    if (a->ledger.max_steps > 0) {
+        entry_write_number(a->ledger.max_steps, &section);
+        add(ENTRY_MAX_STEPS, &section, ret);
+    }
     add_datasets(a, &section, ret);
     ledger_write(&a->ledger, &section);
     add(ENTRY_LEDGER, &section, ret);

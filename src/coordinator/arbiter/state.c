@@ -40,6 +40,7 @@ int arbiter_new(const struct arbiter_options *options, struct arbiter **ret, str
     a->lease_ms = options->lease_ms;
     a->first_ms = options->first_ms;
     a->least_term = options->least_term;
+    a->max_steps = options->max_steps;
     a->hangs = (struct hangs){
         .limit_ms = options->pass_ms, .max_ms = options->pass_max_ms, .look_ms = INT64_MAX};
     a->deadline_ms = INT64_MAX;
@@ -178,6 +179,21 @@ uint64_t arbiter_left_out(const struct arbiter *a, uint32_t number)
     return leases_left_out(&a->leases, number);
 }
 
+static uint64_t add_up(uint64_t sum, uint64_t records)
+{
+    return sum == UINT64_MAX || records == UINT64_MAX ? UINT64_MAX : sum + records;
+}
+
+/* Positions that max_steps steps of the data set have, where there is such a limit, and its epochs
+ * have more. A log is of one planned data set. */
+static uint64_t within_limit(const struct shard_dataset *spec, uint64_t max_steps, uint64_t all)
+{
+    uint64_t step = (uint64_t)spec->batch * spec->micro_batches;
+    uint64_t steps = step > 0 ? spec->size / step + (spec->size % step > 0) : 0;
+    bool is_cut = max_steps > 0 && steps > 0 && max_steps / steps < spec->epochs;
+    return is_cut ? max_steps / steps * spec->size + max_steps % steps * step : all;
+}
+
 static void count_records(const struct shard_progress *data, struct arbiter_figures *ret)
 {
     const struct shard_dataset *spec = &data->dataset;
@@ -187,9 +203,9 @@ static void count_records(const struct shard_progress *data, struct arbiter_figu
         ret->epochs = spec->epochs;
     }
     ret->records_done += data->epoch * spec->size + data->epoch_done;
-    ret->records = spec->epochs == SHARD_ENDLESS || ret->records == UINT64_MAX
-                       ? UINT64_MAX
-                       : ret->records + spec->epochs * spec->size;
+    uint64_t all = spec->epochs == SHARD_ENDLESS ? UINT64_MAX : spec->epochs * spec->size;
+    ret->records = add_up(ret->records, within_limit(spec, ret->max_steps, all));
+    ret->records_asked = add_up(ret->records_asked, all);
 }
 
 void arbiter_figures(const struct arbiter *a, struct arbiter_figures *ret)
@@ -197,7 +213,8 @@ void arbiter_figures(const struct arbiter *a, struct arbiter_figures *ret)
     struct shard_progress data;
     *ret = (struct arbiter_figures){.term = a->rendezvous->term,
                                     .generation = a->rendezvous->generation,
-                                    .version = a->ledger.version};
+                                    .version = a->ledger.version,
+                                    .max_steps = a->ledger.max_steps};
     for (uint32_t i = 0; i < a->rendezvous->room; i++) {
         const struct rendezvous_peer *peer = &a->rendezvous->peers[i];
         ret->members += peer->standing == RENDEZVOUS_MEMBER && !peer->gone;
@@ -226,6 +243,9 @@ const char *arbiter_check(const struct arbiter *a)
     if (!broken && a->rendezvous->logged != a->ledger.version &&
         !(a->rendezvous->phase == RENDEZVOUS_RECORDING && a->rendezvous->next_restore)) {
         broken = "the records are those of the log";
+    }
+    if (!broken && a->ledger.max_steps > 0 && a->ledger.version > a->ledger.max_steps) {
+        broken = "no step is beyond the limit";
     }
     return broken;
 }

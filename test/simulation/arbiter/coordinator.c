@@ -344,7 +344,8 @@ static int open_arbiter(const struct job *job, struct arbiter **ret)
         .sizes = {1, trainers + job->config.joiners + 1u, trainers > 0 ? trainers : 1, 1ull << 32},
         .peers = LIVES_MAX,
         .lease_ms = SHARD_LEASE_MS,
-        .first_ms = SHARD_LEASE_MS};
+        .first_ms = SHARD_LEASE_MS,
+        .max_steps = job->config.max_steps};
     return arbiter_new(&options, ret, &err);
 }
 

@@ -33,7 +33,8 @@ void job_init(struct job *job, const struct job_config *config, uint64_t random)
     job->plan = (struct plan){.records = config->records,
                               .epochs = config->epochs,
                               .batch = config->batch,
-                              .micro_batches = config->micro_batches};
+                              .micro_batches = config->micro_batches,
+                              .max_steps = config->max_steps};
     for (uint8_t place = 0; place < place_count(config); place++) {
         if (place < config->trainers || place >= config->trainers + config->joiners) {
             (void)job_launch(job, place);

@@ -54,6 +54,7 @@ struct job_config {
     uint8_t leased_records, leased_epochs, shard;
     uint8_t faults; /* how many there may be */
     uint8_t checkpoints;
+    uint8_t max_steps;     /* 0: all epochs */
     uint16_t kinds;        /* of enum fault */
     int16_t poison;        /* a position of the first epoch that its worker dies of; POISON_NONE */
     int16_t leased_poison; /* a record that its worker by leases dies of; POISON_NONE */

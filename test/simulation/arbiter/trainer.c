@@ -194,6 +194,9 @@ static void connected(struct job *job, struct process *p, const struct wire_data
 {
     p->link.declared = true;
     job->plan.dataset = told->number;
+    if (told->max_steps != job->config.max_steps) {
+        job_break(job, "each worker hears of the limit of steps");
+    }
     trainer_tell(job, p, (struct commit_event){.kind = COMMIT_CONNECTED, .term = p->term}, NULL);
     if (p->trainer.at_hand.count > 0 && process_lives(p)) {
         pass_tell(job, p, p->trainer.at_hand);
