@@ -80,10 +80,10 @@ def parse(kind, body):
 class Plan:
     """Steps of `batch * micro_batches` positions, those of an epoch one after the other."""
 
-    def __init__(self, records=1000, epochs=2, batch=8, micro_batches=4, name='mnist'):
+    def __init__(self, records=1000, epochs=2, batch=8, micro_batches=4, name='mnist', limit=None):
         self.records, self.epochs, self.batch, self.micro_batches, self.name = records, epochs, batch, micro_batches, name
         self.of_epoch = -(-records // (batch * micro_batches))
-        self.steps = self.of_epoch * epochs
+        self.steps = min(self.of_epoch * epochs, limit or self.of_epoch * epochs)
 
     def span(self, version):
         epoch, number = divmod(version - 1, self.of_epoch)

@@ -449,6 +449,40 @@ def test_the_status_file_says_how_the_job_gets_on(muster):
     assert (status()['phase'], status()['records'], status()['workers'], status()['epoch']) == ('Done', 2000, 0, 2)
 
 
+def test_a_limit_ends_the_job_in_an_epoch_and_the_summary_says_so(muster):
+    """Steps of 32 records: 40 are the first epoch, which has 32 of them, and 8. The coordinator that is started again is not told."""
+    plan = Plan(limit=40)
+    coordinator = Coordinator(muster, '--max-steps', 40, '--first-size', 2, '--status-file', 'status.json')
+    team = team_of(2, coordinator, plan)
+    train(team, 35)
+    coordinator.kill()
+    coordinator = Coordinator(muster, '--status-file', 'status.json')
+    train(team)
+    team.finish()
+    out, _ = coordinator.end()
+    assert 'mnist: epoch 1: 1,000 records committed\nmnist: epoch 2: 256 of 1,000 records committed\n' in out
+    assert '\nlimit: training ends after 40 steps: 1,256 of 2,000 records are trained\n' in out
+    assert '\ndone: 1,256 records in 40 steps, 1 generation, 0 lost' in out
+    status = json.loads((muster.work / 'status.json').read_text())
+    assert {key: status[key] for key in ('phase', 'steps', 'maxSteps', 'epoch', 'epochs', 'records', 'totalRecords')} == {
+        'phase': 'Done', 'steps': 40, 'maxSteps': 40, 'epoch': 2, 'epochs': 2, 'records': 1256, 'totalRecords': 1256}
+
+
+def test_another_limit_than_the_journal_has_is_refused(muster):
+    Coordinator(muster, '--max-steps', 40).kill()
+    refused = muster.run('coordinator', '--listen', f'unix:{muster.work}/c.sock', '--journal', 'journal', '--max-steps', 41, code=64)
+    assert 'ends with step 40, and cannot end with step 41 now: begin another one, in another folder' in refused.stderr
+
+
+def test_a_limit_beyond_the_last_epoch_is_not_spoken_of(muster):
+    coordinator = Coordinator(muster, '--max-steps', 65)
+    team = team_of(1, coordinator)
+    train(team)
+    team.finish()
+    out, _ = coordinator.end()
+    assert 'limit' not in out and '2,000 records in 64 steps' in out
+
+
 def test_that_all_have_left_and_training_begins_anew_is_said(muster):
     """While another one was not ready yet. Its model is as it was at first, so the log is, too: each record counts once per epoch."""
     words = ['--status-file', 'status.json']

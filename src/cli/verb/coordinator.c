@@ -48,12 +48,13 @@ static int read_pass_limit(struct cli *cli, struct server_options *ret)
 
 static int read_sizes(struct cli *cli, struct server_options *ret)
 {
-    int64_t least = 0, most = 0, first = 0, micro_batches = 0;
+    int64_t least = 0, most = 0, first = 0, micro_batches = 0, max_steps = 0;
     int r = args_number(&cli->args, "min-size", 1, SERVER_SIZE_MAX, &least, &cli->err);
     r = r < 0 ? r : args_number(&cli->args, "max-size", 1, SERVER_SIZE_MAX, &most, &cli->err);
     r = r < 0 ? r : args_number(&cli->args, "first-size", 1, SERVER_SIZE_MAX, &first, &cli->err);
     r = r < 0 ? r
               : args_number(&cli->args, "micro-batches", 1, UINT32_MAX, &micro_batches, &cli->err);
+    r = r < 0 ? r : args_number(&cli->args, "max-steps", 0, INT64_MAX, &max_steps, &cli->err);
     r = r < 0 ? r : args_duration(&cli->args, "first-wait", &ret->first_ms, &cli->err);
     r = r < 0 ? r : read_pass_limit(cli, ret);
     first = first > 0 ? first : least;
@@ -65,6 +66,7 @@ static int read_sizes(struct cli *cli, struct server_options *ret)
     ret->sizes = (struct rendezvous_config){
         .min_size = (uint32_t)least, .max_size = (uint32_t)most, .first_size = (uint32_t)first};
     ret->micro_batches = (uint32_t)micro_batches;
+    ret->max_steps = (uint64_t)max_steps;
     return r;
 }
 

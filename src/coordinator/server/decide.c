@@ -276,6 +276,7 @@ static int open_term(struct server *s, struct muster_err *err)
                                       .pass_ms = options->pass_ms,
                                       .pass_max_ms = options->pass_max_ms,
                                       .first_ms = options->first_ms,
+                                      .max_steps = options->max_steps,
                                       .least_term = lease ? lease->calls->term(lease) : 0};
     int r = file_mkdir(options->journal, 0700, err);
     r = r < 0 ? r : journal_open(&journal, &s->journal, err);

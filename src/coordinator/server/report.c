@@ -227,6 +227,23 @@ static void add_dataset(const struct shard_progress *data, struct buf *text)
     if (data->epoch > 100) {
         buf_format(text, "%s: … and so each of %u epochs\n", name, data->epoch);
     }
+    if (data->epoch < spec->epochs && data->epoch_done > 0) {
+        char all[NUMBER_BYTES];
+        buf_format(text, "%s: epoch %u: %s of %s records committed\n", name, data->epoch + 1,
+                   count_text(data->epoch_done, records), count_text(spec->size, all));
+    }
+}
+
+/* Nothing where the epochs have no more steps. */
+static void add_limit(const struct arbiter_figures *now, struct buf *text)
+{
+    char steps[NUMBER_BYTES], records[NUMBER_BYTES], all[NUMBER_BYTES];
+    if (now->records != now->records_asked) {
+        buf_format(text, "limit: training ends after %s step%s: %s of %s records are trained\n",
+                   count_text(now->max_steps, steps), now->max_steps == 1 ? "" : "s",
+                   count_text(now->records_done, records),
+                   now->records_asked == UINT64_MAX ? "∞" : count_text(now->records_asked, all));
+    }
 }
 
 /* "correct 9,012 (0.901 a record)" */
@@ -296,6 +313,7 @@ int report_summary(struct report *report, const struct arbiter *arbiter, int64_t
     for (uint32_t i = 0; arbiter_dataset(arbiter, i, &data); i++) {
         add_dataset(&data, &text);
     }
+    add_limit(&now, &text);
     add_leased(arbiter, &text);
     add_losses(arbiter_losses(arbiter), &text);
     add_asides(arbiter, &text);

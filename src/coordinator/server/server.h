@@ -29,6 +29,7 @@ struct server_options {
     struct rendezvous_config sizes; /* max_size: SERVER_SIZE_MAX at most */
     uint32_t micro_batches;         /* where workers do not say: 0 for 1 */
     int64_t pass_ms, pass_max_ms;   /* of struct arbiter_options */
+    uint64_t max_steps;             /* … the same */
     int64_t first_ms;               /* how long the first generation waits for first_size */
     const char *ready_file;         /* NULL, or gets the addresses, a line each, once they serve */
     const char *status_file;        /* NULL, or how the job gets on: status.h */

@@ -140,6 +140,9 @@ static json_t *make(const struct status *status)
     build_int(&b, doc, "joining", figures.joiners);
     build_int(&b, doc, "lost", (json_int_t)arbiter_losses(arbiter)->count);
     build_int(&b, doc, "steps", (json_int_t)figures.version);
+    if (figures.max_steps > 0) {
+        build_int(&b, doc, "maxSteps", (json_int_t)figures.max_steps);
+    }
     add_records(&b, doc, &figures, over ? 0 : pace_rate(pace));
     json_t *list = build_array_at(&b, doc, "recoveries");
     for (size_t i = 0; i < pace->recovery_count; i++) {

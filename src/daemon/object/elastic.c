@@ -106,9 +106,13 @@ static void take_list(struct build *b, json_t *to, const json_t *from, const cha
 
 static json_t *taken(const json_t *from)
 {
-    static const char *const numbers[] = {
-        "generation", "workers",      "joining",          "lost",        "steps", "epoch", "epochs",
-        "records",    "totalRecords", "recordsPerSecond", "secondsLeft", "term",  NULL};
+    static const char *const numbers[] = {"generation",   "workers",
+                                          "joining",      "lost",
+                                          "steps",        "epoch",
+                                          "epochs",       "records",
+                                          "totalRecords", "recordsPerSecond",
+                                          "secondsLeft",  "term",
+                                          "maxSteps",     NULL};
     static const char *const texts[] = {"phase", "updated", NULL};
     static const char *const lists[] = {"setAside", "datasets", NULL};
     struct build b = {0};
