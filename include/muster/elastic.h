@@ -119,13 +119,13 @@ struct muster_elastic_pass {
     {sizeof(struct muster_elastic_pass), 0, 0, 0, 0, NULL, 0, 0.0, 0, 0, 0, 0, 0}
 /* clang-format on */
 
-/* 1: a pass is to be computed. 0: all epochs are committed, and the coordinator has them durable,
- * or this worker has left (muster_elastic_leave). Between two calls that belong to different
- * versions the model must have been updated. The first call joins the job: it waits until the
- * coordinator has opened a generation with this worker, and the state is that of the others, if
- * there are any. MUSTER_EGONE: the others went on without this worker (it was silent for too
- * long): what it has is of no use; it may open the job anew. MUSTER_EFAILED: the job
- * has failed. */
+/* 1: a pass is to be computed. 0: all epochs are committed, or as many steps as the coordinator was
+ * told (muster coordinator --max-steps), and the coordinator has them durable, or this worker has
+ * left (muster_elastic_leave). Between two calls that belong to different versions the model must
+ * have been updated. The first call joins the job: it waits until the coordinator has opened a
+ * generation with this worker, and the state is that of the others, if there are any. MUSTER_EGONE:
+ * the others went on without this worker (it was silent for too long): what it has is of no use; it
+ * may open the job anew. MUSTER_EFAILED: the job has failed. */
 MUSTER_API int muster_elastic_next(struct muster_elastic *job, struct muster_elastic_pass *ret,
                                    struct muster_err *err);
 /* Looks ahead: the records of the next passes of this worker, from its next one on, as they will
@@ -182,14 +182,14 @@ struct muster_elastic_info {
     uint64_t version;
     uint64_t epoch;
     uint64_t records_done; /* of all epochs, committed */
-    uint64_t records_all;
-    uint64_t incarnation; /* of this worker */
-    uint64_t recoveries;  /* generations that began because somebody was lost */
-    int64_t recovery_ns;  /* of the last one: from the loss until the next generation was formed */
-    int64_t commit_ns;    /* of the last step: from its last pass until it was committed */
+    uint64_t records_all;  /* the same, once the job is done */
+    uint64_t incarnation;  /* of this worker */
+    uint64_t recoveries;   /* generations that began because somebody was lost */
+    int64_t recovery_ns;   /* of the last one: from the loss until the next generation was formed */
+    int64_t commit_ns;     /* of the last step: from its last pass until it was committed */
     int rank;
     int size;
-    int finished;        /* every epoch is committed and durable */
+    int finished;        /* all that the job trains is committed and durable */
     int left;            /* muster_elastic_leave was obeyed */
     uint64_t checkpoint; /* the version of the newest one that the job may go back to; 0: none */
     uint64_t restored; /* the version that the state was read from a checkpoint at; 0: it was not */

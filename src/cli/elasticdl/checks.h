@@ -13,6 +13,7 @@ struct checked {
     const char *restart_policy; /* of the Workers, a PyTorchJob's word */
     int64_t checkpoint_steps;   /* 0: not said */
     int64_t checkpoints;        /* that are kept; 0: not said */
+    int64_t max_steps;          /* the last step of the job; 0: that of the last epoch */
     bool set_aside;             /* records that crash workers */
 };
 

@@ -135,6 +135,10 @@ static void add_command(struct translation *t, json_t *container)
         add_word(t, command, "--pass-timeout-max");
         build_add(&t->build, command, json_sprintf("%llds", (long long)t->peer_s));
     }
+    if (t->flags.max_steps > 0) {
+        add_word(t, command, "--max-steps");
+        build_add(&t->build, command, json_sprintf("%lld", (long long)t->flags.max_steps));
+    }
     add_word(t, command, "--first-size");
     build_add(&t->build, command, json_sprintf("%lld", (long long)t->flags.workers));
     add_word(t, command, "--progress");
