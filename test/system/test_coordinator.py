@@ -468,6 +468,16 @@ def test_a_limit_ends_the_job_in_an_epoch_and_the_summary_says_so(muster):
         'phase': 'Done', 'steps': 40, 'maxSteps': 40, 'epoch': 2, 'epochs': 2, 'records': 1256, 'totalRecords': 1256}
 
 
+def test_the_summary_of_the_page_is_printed(muster):
+    page = (SOURCE / 'docs/elastic.md').read_text()
+    block = re.search(r'5 steps of 8 records, of 3 epochs of 20 records:\n\n```\n(.*?)```', page, re.S)[1]
+    coordinator = Coordinator(muster, '--max-steps', 5)
+    team = team_of(1, coordinator, Plan(20, 3, 4, 2, name='', limit=5))
+    train(team)
+    team.finish()
+    assert coordinator.end()[0].startswith(block)
+
+
 def test_another_limit_than_the_journal_has_is_refused(muster):
     Coordinator(muster, '--max-steps', 40).kill()
     refused = muster.run('coordinator', '--listen', f'unix:{muster.work}/c.sock', '--journal', 'journal', '--max-steps', 41, code=64)
