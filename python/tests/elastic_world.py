@@ -49,15 +49,15 @@ class Process:
 
 
 class World:
-    """One job. first: workers that the first generation waits for."""
+    """One job. first: workers that the first generation waits for; words: more of the coordinator's options."""
 
-    def __init__(self, first=1, python=None):
+    def __init__(self, first=1, python=None, words=()):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix='muster-elastic-'))
         self.python, self.workers, self.coordinators = python, [], []
         self.env = {k: v for k, v in os.environ.items() if k not in STRAY and not k.startswith('MUSTER_')}
         self.env.update(PYTHONPATH=str(PACKAGE), OMP_NUM_THREADS='1', PYTHONFAULTHANDLER='1', PYTHONUNBUFFERED='1',
                         TMPDIR=str(self.folder), MUSTER_COORDINATOR=f'unix:{self.folder}/socket', MUSTER_COORDINATOR_TOKEN=secrets.token_hex(32))
-        self.first = first
+        self.first, self.words = first, words
         self.start_coordinator()
 
     def start_coordinator(self):
@@ -65,7 +65,7 @@ class World:
         ready = self.folder / 'ready'
         ready.unlink(missing_ok=True)
         command = [BUILD / 'bin/muster', 'coordinator', '--listen', self.env['MUSTER_COORDINATOR'], '--journal',
-                   self.folder / 'journal', '--first-size', self.first, '--first-wait', f'{LIMIT_S}s', '--ready-file', ready]
+                   self.folder / 'journal', '--first-size', self.first, '--first-wait', f'{LIMIT_S}s', '--ready-file', ready, *self.words]
         process = Process(f'coordinator-{len(self.coordinators)}', self.folder, command, self.env)
         self.coordinators.append(process)
         wait_for(lambda: ready.exists() or process.popen.poll() is not None, 'the coordinator is ready')

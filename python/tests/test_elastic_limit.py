@@ -1,0 +1,36 @@
+"""Loops over a job that ends after so many steps: they end in the middle of an epoch, in every worker alike, as a success."""
+import collections
+import json
+
+import pytest
+
+
+def end_of(worker):
+    worker.end()
+    assert 'records are not trained' not in worker.text()  # which is said where a loop is broken off
+    return json.loads(worker.wait_for_line('end '))
+
+
+# 50 records, ten to a step: five steps an epoch. In the second epoch, at its end, and beyond the last one.
+@pytest.mark.parametrize('limit, steps', [(7, 7), (10, 10), (1000, 20)])
+def test_the_loops_end_with_the_last_step(world, python, limit, steps):
+    job = world(2, python, words=('--max-steps', limit))
+    ends = [end_of(worker) for worker in [job.start('elastic_limit.py', processes) for processes in (0, 2)]]
+    job.coordinators[0].end()
+    for end in ends:
+        assert (end['version'], end['records_done'], end['records_all'], end['epoch']) == (steps, 10 * steps, 10 * steps, steps // 5)
+        assert end['weight'] == ends[0]['weight']
+    counts = collections.Counter((epoch, record) for end in ends for epoch, records in end['seen'].items() for record in records)
+    assert {int(epoch) for epoch, _ in counts} == set(range(-(-steps // 5)))
+    assert len(counts) >= 10 * steps  # of a worker that was taken for lost on a loaded machine, another computes the pass again
+    assert (f'limit: training ends after {limit} steps: {10 * steps} of 200 records are trained' in job.coordinators[0].text()) == (limit < 20)
+
+
+def test_a_script_of_elasticdl_ends_with_it(world, python):
+    """101 records, eight to a step: thirteen steps an epoch, and two."""
+    job = world(1, python, words=('--max-steps', 15))
+    end = end_of(job.start('elastic_elasticdl.py', 'order'))
+    job.coordinators[0].end()
+    assert [len(records) for _, records in end['seen']] == [8] * 12 + [5] + [8] * 2
+    assert end['batches'] == 15 and end['per_epoch'] == 13
+    assert len({record for _, records in end['seen'][:13] for record in records}) == 101
