@@ -423,6 +423,18 @@ def of_job(tool, *start):
     return [pid for pid, line in tool.processes() if line.split()[:len(start)] == list(map(str, start))]
 
 
+def test_a_limit_of_steps_ends_the_job_as_a_success(tool):
+    """In the middle of an epoch: its workers' programs go on behind their loops, as they do when all is trained."""
+    _, path = torch_path()
+    make_zoo(tool, 2, 0)
+    done = tool.run('train', *LEAN, '--max_step=3', '--job_command=python -m model_zoo.example', env={'PATH': path}, limit_s=LONG_S)
+    assert 'weights ' in done.stdout
+    assert re.search(r'limit: training ends after 3 steps: \d+ of [\d,]+ records are trained', done.stdout)
+    elastic = tool.get('job', 'example')['status']['elastic']
+    assert (elastic['phase'], elastic['steps'], elastic['maxSteps'], elastic['records']) == ('Done', 3, 3, elastic['totalRecords'])
+    assert re.search(r'\n +Max Steps: +3\n', tool.run('describe', 'job', 'example').stdout)
+
+
 def write_job(muster, command, path):
     """A job whose coordinator waits for both workers however long they take to import torch: else it begins with one after 30 s."""
     text = muster.run('train', *LEAN, f'--job_command={command}', '--dry-run', '-o', 'json', env={'PATH': path}).stdout
