@@ -17,6 +17,7 @@ from program import LIMIT_S, turns, wait_for
 PLUGINS = pathlib.Path('/usr/lib/cni')
 DNS_DOMAIN = 'cluster.local'
 SHARES = 8 * 1024
+UNSHARE = ('unshare', '--mount', '--pid', '--net', '--uts', '--fork', '--kill-child', '--mount-proc')
 RUNC_STATE = '/run/containerd/runc/k8s.io'
 PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
@@ -25,6 +26,8 @@ def missing():
     """Why no node can run here, or None."""
     if os.geteuid() != 0:
         return 'a node needs root'
+    if not all(os.access(root, os.W_OK) for root in group_roots()) or subprocess.run([*UNSHARE, 'true'], capture_output=True, check=False).returncode:
+        return 'a node needs the right to make control groups and namespaces (a container has it with --privileged)'
     for what in (PLUGINS / 'bridge', PLUGINS / 'host-local'):
         if not what.exists():
             return f'{what} is missing (apt-get install containernetworking-plugins)'
@@ -59,8 +62,7 @@ class Node:
     def make_namespaces(self):
         """Their first process does nothing, and takes in those whose parents have ended (a shell waits for all its children)."""
         script = 'mount -t tmpfs node /run; mount -t tmpfs node /var/lib; mount -t tmpfs node /var/log; while :; do sleep 3600 & wait; done'
-        self.inside = subprocess.Popen(['unshare', '--mount', '--pid', '--net', '--uts', '--fork', '--kill-child', '--mount-proc', 'bash', '-c', script],
-                                       stdin=subprocess.DEVNULL, preexec_fn=die_with_parent)
+        self.inside = subprocess.Popen([*UNSHARE, 'bash', '-c', script], stdin=subprocess.DEVNULL, preexec_fn=die_with_parent)
         children = pathlib.Path(f'/proc/{self.inside.pid}/task/{self.inside.pid}/children')
         self.first = wait_for(lambda: children.read_text().split()[:1], 'the namespaces are there')[0]
         link = f'mn{self.inside.pid}'

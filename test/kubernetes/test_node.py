@@ -11,7 +11,7 @@ from node_jobs import create, get_job, get_pod, install_operator, rank, wait_end
 from program import wait_for
 from volumes import Volumes
 
-pytestmark = [pytest.mark.heavy, pytest.mark.skipif(node.missing() is not None, reason=str(node.missing()))]
+pytestmark = [pytest.mark.heavy, pytest.mark.sample, pytest.mark.skipif(node.missing() is not None, reason=str(node.missing()))]
 MNIST = ('python3', '/opt/examples/mnist/mnist.py', '--images', '1280', '--test-images', '500', '--epochs', '1')
 
 
@@ -32,7 +32,6 @@ def test_the_operator_runs_from_its_image_with_its_own_rights(cluster, kubectl, 
     assert 'forbidden' not in kubectl('logs', '-n', 'muster-system', 'deployment/muster-operator')
 
 
-@pytest.mark.sample
 @pytest.mark.parametrize('backend', ['gloo', 'muster'])
 def test_mnist_trains_in_four_pods(cluster, kubectl, operator, volumes, backend):
     """Master 1 and Worker 3 find each other by the names of their Services, and average; the Master leaves the model in a claim."""
@@ -49,7 +48,6 @@ def test_mnist_trains_in_four_pods(cluster, kubectl, operator, volumes, backend)
         wait_for(lambda pod=f'{name}-worker-{worker}': get_pod(cluster, pod)['status']['phase'] == 'Succeeded', f'worker {worker} has ended')
 
 
-@pytest.mark.sample
 def test_secrets_and_config_maps_are_there(cluster, kubectl, operator):
     """As variables and as files, a scratch folder, and memory for workers of a data loader. The operator's log has no secret."""
     kubectl('create', 'secret', 'generic', 'minio', '--from-literal=key=s3cret', '--from-literal=user=me')
@@ -65,7 +63,6 @@ def test_secrets_and_config_maps_are_there(cluster, kubectl, operator):
     assert 's3cret' not in said and base64.b64encode(b's3cret').decode() not in said
 
 
-@pytest.mark.sample
 def test_each_index_has_a_claim_of_its_own(cluster, kubectl, operator, volumes):
     """volumeClaimTemplates: what a rank wrote is there for the same index of the next job of that name, and for no other."""
     for at in range(3):
