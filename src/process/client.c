@@ -19,6 +19,7 @@
 #include "process/wire/record.h"
 
 #include <assert.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +40,7 @@ struct process_job {
     int64_t grace_ms; /* JOB_ENDING */
     int launches;     /* supervisors started since one was ready */
     int connections;
+    pid_t supervisor; /* 0 until it is ready */
     bool told_ready;
     bool lost;   /* the supervisor found attempts that an earlier one lost: `why` */
     bool closed; /* by the owner: no hook is called */
@@ -68,6 +70,7 @@ static void disconnect(struct process_job *job)
 {
     channel_close(job->channel);
     job->channel = NULL;
+    job->supervisor = 0;
 }
 
 /* Ended or lost: the last thing that is told. */
@@ -92,10 +95,19 @@ static void note_loss(struct process_job *job, const char *why)
     (void)snprintf(job->why, sizeof job->why, "%s", why);
 }
 
+/* Who is to end ranks answers, also when somebody has stopped it. */
+static void continue_supervisor(const struct process_job *job)
+{
+    if (job->supervisor > 0) {
+        (void)kill(job->supervisor, SIGCONT);
+    }
+}
+
 static void send_end(struct process_job *job)
 {
     channel_send(job->channel,
                  json_pack("{s:s, s:I}", "op", "end", "graceMs", (json_int_t)job->grace_ms));
+    continue_supervisor(job);
 }
 
 static void send_start(struct process_job *job, const char *id, json_t *spec)
@@ -116,10 +128,11 @@ static void ask_again(struct process_job *job)
 }
 
 /* Everything from before was told. After a loss that was all this supervisor is for. */
-static void be_ready(struct process_job *job)
+static void be_ready(struct process_job *job, const json_t *event)
 {
     assert(job->channel && job->state != JOB_OVER);
     job->launches = 0;
+    job->supervisor = (pid_t)doc_int(event, "pid", 0);
     if (job->lost) {
         channel_send(job->channel, json_pack("{s:s}", "op", "leave"));
         be_over(job);
@@ -175,7 +188,7 @@ static void on_message(void *data, const json_t *event)
     if (strcmp(kind, "lost") == 0) {
         note_loss(job, doc_text(event, "why", ""));
     } else if (strcmp(kind, "ready") == 0) {
-        be_ready(job);
+        be_ready(job, event);
     } else if (strcmp(kind, "ended") == 0) {
         ended(job);
     } else if (strcmp(kind, "failed") == 0) {
@@ -312,6 +325,7 @@ static int send_signal(struct process_job *job, const char *op, const char *id, 
         return muster_fail(err, MUSTER_EUNAVAIL, "the job's supervisor has ended");
     }
     channel_send(job->channel, json_pack("{s:s, s:s, s:i}", "op", op, "id", id, "signal", signal));
+    continue_supervisor(job);
     return 0;
 }
 

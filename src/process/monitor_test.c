@@ -1,6 +1,6 @@
-/* A container's monitor is killed. A rank that cannot end at once is traced by this program, with
- * PTRACE_O_TRACEEXIT: it stops on its way out of SIGKILL and stays until it is let go, its
- * environment readable as ever. */
+/* A container's monitor is killed, or stopped. A rank that cannot end at once is traced by this
+ * program, with PTRACE_O_TRACEEXIT: it stops on its way out of SIGKILL and stays until it is let
+ * go, its environment readable as ever. */
 #include "process/fixture.h"
 
 #include "base/cleanup.h"
@@ -76,6 +76,23 @@ static void a_rank_that_does_not_end_is_given_up(void **state)
     assert_int_equal(ptrace(PTRACE_DETACH, rank, NULL, NULL), 0);
 }
 
+static void what_is_stopped_passes_a_signal_on(void **state)
+{
+    struct test_job *t = *state;
+    static const char *const ids[] = {"p/a/0", "p/b/0"};
+    for (size_t i = 0; i < 2; i++) {
+        test_job_start(t, ids[i], "{'argv': ['sleep', '1000'], 'cwd': '/'}");
+    }
+    test_job_await(t, "started p/a/0");
+    test_job_await(t, "started p/b/0");
+    assert_int_equal(kill(parent_of(process_of(t, "p/a/0")), SIGSTOP), 0);
+    assert_int_equal(process_job_signal(t->job, "p/a/0", SIGTERM, NULL), 0);
+    test_job_await(t, "exited p/a/0 code=143");
+    assert_int_equal(kill(test_supervisor_pid(t, "p/b/0"), SIGSTOP), 0);
+    assert_int_equal(process_job_signal(t->job, "p/b/0", SIGKILL, NULL), 0);
+    test_job_await(t, "exited p/b/0 code=137");
+}
+
 static int all_tests(void)
 {
     const struct CMUnitTest tests[] = {
@@ -83,6 +100,8 @@ static int all_tests(void)
             others_are_looked_after_while_a_dead_monitors_rank_is_hunted, test_job_set_up,
             test_job_tear_down),
         cmocka_unit_test_setup_teardown(a_rank_that_does_not_end_is_given_up, test_job_set_up,
+                                        test_job_tear_down),
+        cmocka_unit_test_setup_teardown(what_is_stopped_passes_a_signal_on, test_job_set_up,
                                         test_job_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,7 @@ static bool was_sent(struct attempt *attempt, int number)
     return before;
 }
 
-/* A monitor that is gone is about to be noticed. */
+/* A monitor that is gone is about to be noticed, and one that somebody has stopped continues. */
 void attempt_signal(struct attempt *attempt, int number)
 {
     const struct monitor_request request = {.number = number};
@@ -28,6 +28,9 @@ void attempt_signal(struct attempt *attempt, int number)
     }
     attempt->killed = attempt->killed || number == SIGKILL;
     (void)passing_send(attempt->control_fd, &request, sizeof request, NULL, 0);
+    if (attempt->monitor > 0) {
+        (void)kill(attempt->monitor, SIGCONT);
+    }
 }
 
 void attempt_exec(struct attempt *attempt, int socket_fd, int open_fd)
