@@ -160,6 +160,20 @@ def test_a_rank_that_crashes_leaves_no_semaphore_behind(muster, end, why):
     assert not os.path.exists(f'/dev/shm/sem.{name}')
 
 
+SLOW_TRACKER = """
+import time
+if b'resource_tracker import main' in open('/proc/self/cmdline', 'rb').read():
+    time.sleep(2)
+"""
+
+
+def test_a_resource_tracker_that_starts_slowly_has_the_time_too(muster):
+    (muster.work / 'sitecustomize.py').write_text(SLOW_TRACKER)
+    dies = LEAVES_SEMAPHORES.replace('END', 'os._exit(3)')
+    done = muster.run('run', '-n', '1', '--', sys.executable, '-c', dies, code=3, env={'PYTHONPATH': str(muster.work)})
+    assert not os.path.exists('/dev/shm/sem.' + re.search(r'left: /(\S+)', done.stdout)[1])
+
+
 def test_a_rank_with_the_words_of_a_resource_tracker_is_killed(muster):
     """It is spared as a process of a rank, and not as the rank itself."""
     script = "trap '' TERM; touch up; while :; do sleep 0.1; done; : from multiprocessing.resource_tracker import main"

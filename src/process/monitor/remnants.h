@@ -4,12 +4,20 @@
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 /* Python's resource tracker, which unlinks what processes that died have left in /dev/shm, ends by
- * itself when the last of them has; so long does it live on at most. */
-enum { REMNANTS_TRACKER_MS = 1000 };
+ * itself when the last of them has; so long does it live on at most. It may have only just been
+ * started: a Python on a busy machine needs seconds to get to where it unlinks. */
+enum { REMNANTS_TRACKER_MS = 10000 };
 
-/* Kills every descendant of root but resource trackers; `main_pid` in any case, whatever its words
+/* Whether a process with these words (/proc/PID/cmdline) lives on: those with which Python's
+ * multiprocessing starts its tracker (python -c "from … import main; …"), or none at all, since in
+ * the middle of execve(2) a process has no words yet. */
+bool remnants_is_spared(const char *command, size_t used);
+
+/* Kills every descendant of root but who is spared; `main_pid` in any case, whatever its words
  * are. */
 void remnants_kill(pid_t root, pid_t main_pid);
