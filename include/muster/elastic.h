@@ -77,7 +77,7 @@ struct muster_elastic_options {
 /* Connects to the coordinator, and opens an endpoint. Imports, data and devices should be ready:
  * the others may count on this worker from muster_elastic_next on. MUSTER_EUNAUTH: a wrong token;
  * MUSTER_ECONFLICT: another data set than the job's, or another environment; MUSTER_EUNAVAIL: the
- * coordinator cannot be reached. */
+ * coordinator cannot be reached; MUSTER_EGONE, MUSTER_EFAILED: the job is done, or has failed. */
 MUSTER_API int muster_elastic_open(const struct muster_elastic_options *options,
                                    struct muster_elastic **ret, struct muster_err *err);
 /* Leaves the job (if muster_elastic_next has not said that it is done), and frees. NULL is fine. */

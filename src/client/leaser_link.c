@@ -178,6 +178,8 @@ static void connect_anew(struct muster_shards *s, struct times *t)
     int r = connection_open(&s->connection, s->coordinator, &err);
     if (r == MUSTER_EGONE) {
         note_done(s, &err);
+    } else if (r == MUSTER_EFAILED) {
+        leaser_fail(s, r, "%s", err.text);
     }
     if (r < 0) {
         drop(s, t, &err);

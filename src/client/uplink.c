@@ -61,6 +61,8 @@ static void connect_anew(struct muster_elastic *job, struct times *t)
     int r = connection_open(&job->connection, job->coordinator, &err);
     if (r == MUSTER_EGONE) { /* it came late, or was left out */
         worker_end(job, job->core.complete ? WORKER_FINISHED : WORKER_EXPELLED, r, "%s", err.text);
+    } else if (r == MUSTER_EFAILED) {
+        worker_end(job, WORKER_FAILED, r, "%s", err.text);
     }
     if (r < 0) {
         drop(job, t, &err);

@@ -61,8 +61,8 @@ enum {
     WIRE_ASIDE_MAX = 256,
 };
 
-/* A file of a Unix socket's name and this says that its coordinator has ended, as the job is done:
- * `muster coordinator --mark-done`. */
+/* A file of a Unix socket's name and this says that its coordinator has ended: as the job is done,
+ * where it is empty, or has failed, as it says. `muster coordinator --mark-done`. */
 #define WIRE_DONE_SUFFIX ".done"
 
 enum wire_kind {

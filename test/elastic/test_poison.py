@@ -3,6 +3,7 @@ import json
 import os
 import re
 import pathlib
+import shutil
 import signal
 import subprocess
 
@@ -137,6 +138,38 @@ def test_a_worker_says_that_the_job_has_failed(tmp_path, monkeypatch):
         for worker in (other, failing):
             assert worker.process.wait() == 65, worker.lines()
             assert 'the job has failed' in worker.lines()[-1] and 'a record that is none' in worker.lines()[-1]
+
+
+def test_who_comes_after_a_job_has_failed_is_told_why(tmp_path):
+    """Also by a coordinator that finds that in the journal. One that begins another job at the socket is not taken for the one that failed."""
+    with Job(tmp_path, first_size=1, sleep_ms=1) as job:
+        job.options.append('--mark-done')
+        job.kill_coordinator()
+        assert not (tmp_path / 'socket.done').exists()
+        job.start_coordinator()
+        job.environment['MUSTER_TEST_POISON'] = f'{RECORD} fail'
+        assert job.add_worker().process.wait() == 65
+        for end in ('its own', 'found again'):
+            wait_for(lambda: job.coordinator.poll() is not None, 'the end of the coordinator')
+            why = job.log().splitlines()[-1].removeprefix('muster: ')
+            assert job.coordinator.returncode == 65 and why.startswith('the job has failed: ') and 'a record that is none' in why, job.log()
+            assert (tmp_path / 'socket.done').read_text() == why
+            leases = subprocess.run([BUILD / 'tests/shards_worker', tmp_path / f'of-{end}', '400', '8', '2', 'test'], env=job.environment,
+                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT_S, check=False)
+            assert leases.returncode == 65 and why in leases.stdout, leases.stdout
+            late = job.add_worker()
+            assert late.process.wait(LIMIT_S) == 65 and why in late.lines()[-1], late.lines()
+            (tmp_path / 'socket.done').unlink()
+            job.start_coordinator()
+        wait_for(lambda: (tmp_path / 'socket.done').exists() and job.coordinator.poll() == 65, 'the end of the coordinator')
+        shutil.rmtree(tmp_path / 'journal')
+        del job.environment['MUSTER_TEST_POISON']
+        before = job.log().count('listening')
+        job.start_coordinator()
+        wait_for(lambda: job.log().count('listening') > before, 'another job is served')
+        assert not (tmp_path / 'socket.done').exists()
+        job.add_worker()
+        assert job.wait_for_end() == 0
 
 
 class Leased(Job):

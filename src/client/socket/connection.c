@@ -4,6 +4,7 @@
 #include "comm/endpoint/address.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -177,21 +178,32 @@ static int fail_unavailable(int code, struct muster_err *err)
                        code == 0 ? "it has closed it" : strerror(code));
 }
 
-static bool is_done(const char *address)
+/* What the coordinator has left behind at its end: WIRE_DONE_SUFFIX. */
+static int check_end(const char *address, struct muster_err *err)
 {
-    char done[sizeof(struct sockaddr_un) + sizeof WIRE_DONE_SUFFIX];
+    char done[sizeof(struct sockaddr_un) + sizeof WIRE_DONE_SUFFIX], failure[MUSTER_ERR_TEXT_BYTES];
     (void)snprintf(done, sizeof done, "%s" WIRE_DONE_SUFFIX, address + strlen("unix:"));
-    return strncmp(address, "unix:", strlen("unix:")) == 0 && access(done, F_OK) == 0;
+    bool is_unix = strncmp(address, "unix:", strlen("unix:")) == 0;
+    int fd = is_unix ? open(done, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
+    if (fd < 0) {
+        return 0;
+    }
+    ssize_t count = read(fd, failure, sizeof failure);
+    close(fd);
+    return count > 0
+               ? muster_fail(err, MUSTER_EFAILED, "%.*s", (int)count, failure)
+               : muster_fail(err, MUSTER_EGONE, "the job is done, and its coordinator has ended");
 }
 
 int connection_open(struct connection *c, const char *address, struct muster_err *err)
 {
     connection_close(c);
-    if (is_done(address)) {
-        return muster_fail(err, MUSTER_EGONE, "the job is done, and its coordinator has ended");
+    int r = check_end(address, err);
+    if (r < 0) {
+        return r;
     }
-    int r = strncmp(address, "unix:", 5) == 0 ? begin_unix(c, address + 5)
-                                              : begin_tcp(c, address + 4, err);
+    r = strncmp(address, "unix:", 5) == 0 ? begin_unix(c, address + 5)
+                                          : begin_tcp(c, address + 4, err);
     return r < -1 ? r : r < 0 ? fail_unavailable(errno, err) : 0;
 }
 

@@ -41,7 +41,7 @@ void connection_done(struct connection *connection);
 void connection_close(struct connection *connection); /* what it holds is dropped */
 
 /* Begins to connect; the events say when it is. MUSTER_EUNAVAIL, MUSTER_ENOHOST, MUSTER_EOS;
- * MUSTER_EGONE: the job is done. */
+ * MUSTER_EGONE: the job is done; MUSTER_EFAILED: it has failed. */
 int connection_open(struct connection *connection, const char *address, struct muster_err *err);
 /* What poll is to wait for. */
 short connection_events(const struct connection *connection);

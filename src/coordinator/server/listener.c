@@ -1,6 +1,7 @@
 /* See listener.h. */
 #include "coordinator/server/listener.h"
 
+#include "base/file.h"
 #include "wire/wire.h"
 
 #include <errno.h>
@@ -94,15 +95,13 @@ bool server_listener_is_used(const char *address)
     return used;
 }
 
-void server_listener_note_done(const char *address)
+void server_listener_note_end(const char *address, const char *failure)
 {
     char done[DONE_BYTES];
     if (strncmp(address, "unix:", 5) == 0) {
         done_path(address + 5, done);
-        int fd = open(done, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (fd >= 0) { /* else late workers wait until they have had enough */
-            close(fd);
-        }
+        /* else late workers wait until they have had enough */
+        (void)file_put(done, failure, strlen(failure), 0600, NULL);
     }
 }
 

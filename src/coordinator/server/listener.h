@@ -39,5 +39,5 @@ void server_listener_close(struct server_listener *listener);
 bool server_listener_is_used(const char *address);
 /* Leaves PATH.done beside the Unix socket of an address, whether or not somebody listens there: who
  * comes late, as a worker that was started again, need not wait for a coordinator. The next one to
- * listen there removes it. */
-void server_listener_note_done(const char *address);
+ * listen there removes it. failure: why the job has failed, or "" where it is done. */
+void server_listener_note_end(const char *address, const char *failure);

@@ -222,17 +222,17 @@ static void watch(struct server *s)
 
 /* Also when the journal said so at the beginning, and nobody listens: the coordinator before may
  * have been killed at its end. */
-static void note_done(struct server *s)
+static void note_end(struct server *s)
 {
-    bool done = s->over && s->result == 0 && !s->has_failed && s->options->marks_done;
-    for (size_t i = 0; done && i < s->options->listen_count; i++) {
+    bool ended = s->over && s->result == 0 && s->options->marks_done;
+    for (size_t i = 0; ended && i < s->options->listen_count; i++) {
         const char *address = s->options->listen[i];
         if (s->listener_count == 0 && server_listener_is_used(address)) {
             report_say(&s->report,
                        "warning: another coordinator listens at %s: no mark is made there",
                        address);
         } else {
-            server_listener_note_done(address);
+            server_listener_note_end(address, s->has_failed ? s->err->text : "");
         }
     }
 }
@@ -243,7 +243,7 @@ static void close_all(struct server *s)
                               (uv_handle_t *)&s->prepare, (uv_handle_t *)&s->on_term,
                               (uv_handle_t *)&s->on_int};
     server_end(s);
-    note_done(s);
+    note_end(s);
     for (size_t i = 0; i < sizeof handles / sizeof handles[0]; i++) {
         uv_close(handles[i], NULL);
     }

@@ -33,7 +33,7 @@ struct server_options {
     int64_t first_ms;               /* how long the first generation waits for first_size */
     const char *ready_file;         /* NULL, or gets the addresses, a line each, once they serve */
     const char *status_file;        /* NULL, or how the job gets on: status.h */
-    bool marks_done;                /* see server_listener_note_done */
+    bool marks_done;                /* see server_listener_note_end */
     bool progress;                  /* lines on standard error: report_progress */
     struct server_lease *lease;     /* NULL: nobody else coordinates */
 };
