@@ -76,6 +76,16 @@ def test_a_program_that_ends_itself_leaves_its_work_to_others(world, python, kin
     assert 'all workers have ended their loops by themselves' in job.coordinators[0].text()
 
 
+def test_who_comes_after_the_job_has_failed_ends_as_the_others_do(world, python):
+    job = world(1, python, words=('--mark-done',))
+    job.start('elastic_error.py', 'step', 0).end(1)
+    job.coordinators[0].end(65)
+    late = job.start('elastic_error.py', 'step', 0)
+    late.end(65)
+    assert 'muster.elastic: the job has failed: ' in late.text() and 'ZeroDivisionError: the step function is wrong' in late.text()
+    assert 'Traceback' not in late.text() and 'trained' not in late.text()
+
+
 def test_a_job_of_which_all_workers_break_off_their_loops_has_failed(world, python):
     job = world(1, python)
     worker = job.start('elastic_error.py', 'breaks', 0)

@@ -51,6 +51,12 @@ class Failed(SystemExit):
     """The job has failed, and the coordinator has said so to all workers: another one's code raised, or records crash workers."""
 
 
+def has_failed(error):
+    """Failed, for a worker that hears of it by this error."""
+    print(f'muster.elastic: {error}', flush=True)
+    return Failed(FAILED)
+
+
 def add_note(error, note):
     """To be read below the traceback; before Python 3.11 it is above."""
     if hasattr(error, 'add_note'):

@@ -18,7 +18,7 @@ import torch
 from muster import _muster
 from muster.elastic import keyed, refusals, wrapping
 from muster.elastic.buffers import Buffers
-from muster.elastic.ending import EXPELLED, FAILED, LEFT_BY_SIGTERM, Expelled, Failed, Left, came_late, left_early, say_unused, tell_error, \
+from muster.elastic.ending import EXPELLED, FAILED, LEFT_BY_SIGTERM, Expelled, Failed, Left, came_late, has_failed, left_early, say_unused, tell_error, \
     tell_exit, tell_of_errors
 from muster.elastic.gradient import BackwardWatch, Gradient
 from muster.elastic.loader import Loader
@@ -135,8 +135,8 @@ class Job:
                 plan.records, plan.batch, plan.epochs, dataset=plan.name, seed=plan.seed, shuffle=plan.shuffle,
                 extra_bytes=self.buffers.extra_bytes, whole_passes=self.transaction_ is not None, **self.options)
         except _muster.Error as error:
-            if error.name == 'EGONE':
-                raise came_late() from None
+            if error.name in ('EGONE', 'EFAILED'):
+                raise (came_late() if error.name == 'EGONE' else has_failed(error)) from None
             raise
         self.watch = BackwardWatch(self._backward_ended)
         self.watch.start()
