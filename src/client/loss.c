@@ -2,6 +2,8 @@
 #include "client/loss.h"
 
 #include "client/obey.h"
+#include "client/report.h"
+#include "comm/state/peers.h"
 
 /* Whom the communicator, or the attempt to form one, says to be lost; 0: nobody is named. A peer
  * that has closed it lives. ended: by the word of its kernel, not by silence. */
@@ -22,6 +24,17 @@ static uint64_t find_lost(const struct muster_elastic *job, int code, int rank, 
     return named ? g->incarnations[rank] : 0;
 }
 
+/* The coordinator sees only that a signal has ended them. */
+static void tell_of_silent(struct muster_elastic *job)
+{
+    for (int r = 0; job->comm && r < job->mine->size; r++) {
+        int64_t silent_ms = peers_ended_after_ms(job->comm, r);
+        if (silent_ms > 0) {
+            report_silent(job, job->mine->incarnations[r], silent_ms);
+        }
+    }
+}
+
 static bool is_of_others(int code)
 {
     return code == MUSTER_EPEERDEAD || code == MUSTER_EABORTED || code == MUSTER_EUNAVAIL ||
@@ -34,6 +47,7 @@ int loss_take(struct muster_elastic *job, int code, const struct muster_err *fai
     if (job->core.generation == job->mine->number) {
         bool ended = false;
         uint64_t lost = is_of_others(code) ? find_lost(job, code, failure->rank, &ended) : 0;
+        tell_of_silent(job);
         obey_lost(job, lost, ended);
         obey_abort(job);
     }

@@ -183,6 +183,12 @@ void report_healed(struct muster_elastic *job)
     say(job, UPLINK_UP, &m);
 }
 
+void report_silent(struct muster_elastic *job, uint64_t incarnation, int64_t silent_ms)
+{
+    struct wire_message m = {.kind = WIRE_SILENT, .silent = {incarnation, (uint32_t)silent_ms}};
+    say(job, UPLINK_UP, &m);
+}
+
 void report_checkpoint(struct muster_elastic *job, const struct checkpoint_place *place)
 {
     char name[CHECKPOINT_NAME_BYTES];

@@ -23,6 +23,8 @@ void report_failure(struct muster_elastic *job, const char *why);
 void report_progress(struct muster_elastic *job);
 /* Its state is that of the others again. */
 void report_healed(struct muster_elastic *job);
+/* A member was silent for so long, and its process was ended for that. */
+void report_silent(struct muster_elastic *job, uint64_t incarnation, int64_t silent_ms);
 /* It has written one. */
 void report_checkpoint(struct muster_elastic *job, const struct checkpoint_place *place);
 /* One could not be written, or (reading) be read by anybody. */

@@ -36,6 +36,7 @@ static const struct {
     [WIRE_PASS] = {"PASS", code_pass, .of_workers = true},
     [WIRE_FAIL] = {"FAIL", code_fail, .of_workers = true},
     [WIRE_HEALED] = {"HEALED", code_healed, .of_workers = true},
+    [WIRE_SILENT] = {"SILENT", code_silent, .of_workers = true},
 };
 
 static bool is_kind(unsigned kind)

@@ -22,6 +22,7 @@ void code_checkpoint(struct coder *c, struct wire_message *m);
 void code_pass(struct coder *c, struct wire_message *m);
 void code_fail(struct coder *c, struct wire_message *m);
 void code_healed(struct coder *c, struct wire_message *m);
+void code_silent(struct coder *c, struct wire_message *m);
 void code_welcome(struct coder *c, struct wire_message *m);
 void code_refused(struct coder *c, struct wire_message *m);
 void code_open(struct coder *c, struct wire_message *m);

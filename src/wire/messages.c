@@ -181,6 +181,12 @@ void code_healed(struct coder *c, struct wire_message *m)
     coder_u64(c, &m->healed.took_ns);
 }
 
+void code_silent(struct coder *c, struct wire_message *m)
+{
+    coder_u64(c, &m->silent.incarnation);
+    coder_u32(c, &m->silent.silent_ms);
+}
+
 void code_welcome(struct coder *c, struct wire_message *m)
 {
     coder_u32(c, &m->welcome.version);

@@ -92,6 +92,7 @@ enum wire_kind {
     WIRE_PASS,
     WIRE_FAIL,
     WIRE_HEALED,
+    WIRE_SILENT,
     WIRE_KINDS,
 };
 
@@ -201,6 +202,13 @@ struct wire_healed {
     uint64_t generation;
     uint64_t version; /* of the state that was voted about */
     uint64_t took_ns; /* from the vote until it had the others' state */
+};
+
+/* It was silent to this member, and stopped, say: its process was ended so that it writes nowhere.
+ */
+struct wire_silent {
+    uint64_t incarnation;
+    uint32_t silent_ms;
 };
 
 struct wire_welcome {
@@ -350,6 +358,7 @@ struct wire_message {
         struct wire_pass pass;
         struct wire_fail fail;
         struct wire_healed healed;
+        struct wire_silent silent;
     };
 };
 

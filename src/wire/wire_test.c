@@ -48,6 +48,7 @@ static const struct wire_message samples[] = {
     {WIRE_PASS, 24, .pass = {5, {ranges, 1}}},
     {WIRE_FAIL, 25, .fail = {{"worker-1: KeyError: 7", 21}}},
     {WIRE_HEALED, 26, .healed = {3, 8, 4000000}},
+    {WIRE_SILENT, 27, .silent = {5, 900}},
 };
 enum { SAMPLES = sizeof samples / sizeof samples[0] };
 

@@ -96,6 +96,7 @@ def test_fewer_than_the_least_train_nothing(tmp_path):
 
 
 def test_who_was_stopped_can_write_nowhere(tmp_path):
+    """Its process is ended for that, and the log says why: how it ended is all that the coordinator sees."""
     with Job(tmp_path, first_size=2, sleep_ms=2, held=True) as job:
         stopped, other = job.add_worker(), job.add_worker()
         job.wait_for_version(5)
@@ -107,6 +108,8 @@ def test_who_was_stopped_can_write_nowhere(tmp_path):
         assert stopped.version <= version + 1
         assert job.wait_for_end() == 0
         check_ends(job)
+        said = re.findall(r'^muster: (\S+) gave no sign of life for 900 ms, and the others ended its process$', job.log(), re.M)
+        assert said == re.findall(r'^muster: lost (\S+): its process has ended', job.log(), re.M) != [], job.log()
 
 
 def test_who_is_stopped_while_others_form_is_not_waited_for(tmp_path):

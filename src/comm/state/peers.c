@@ -61,6 +61,16 @@ bool peers_kill(struct muster_comm *comm, int rank)
     return heartbeat_is_dead(&c->heartbeat);
 }
 
+int64_t peers_ended_after_ms(const struct muster_comm *comm, int rank)
+{
+    const struct peer *peer = &comm->peers[rank];
+    bool ended =
+        rank != comm->rank && peer->local >= 0 &&
+        atomic_load_explicit(&peer->state, memory_order_acquire) == MUSTER_PEER_SUSPECTED &&
+        heartbeat_is_dead(&peers_control(comm, rank)->heartbeat);
+    return ended ? comm->heartbeat_timeout_ms : 0;
+}
+
 /* By the status of a thread in /proc. */
 static bool is_traced(const char *path)
 {

@@ -15,6 +15,8 @@ static inline struct control *peers_control(const struct muster_comm *comm, int 
 /* A suspected rank of this host. True once the kernel has confirmed its death: from then on it
  * writes nothing. */
 bool peers_kill(struct muster_comm *comm, int rank);
+/* A rank of this host was silent for so long, and its process was ended for that; 0: it was not. */
+int64_t peers_ended_after_ms(const struct muster_comm *comm, int rank);
 /* A debugger has hold of that rank's heartbeat thread: that it is silent says nothing. Of a rank of
  * this host whose process ids mean the same here; of any other false. Reads /proc. */
 bool peers_is_traced(const struct muster_comm *comm, int rank);

@@ -174,7 +174,7 @@ void arbiter_hear(struct arbiter *a)
         }
         break;
     default:
-        break; /* PROGRESS has renewed its leases, HEALED is for people; of the others the
-                  server lets none pass */
+        break; /* PROGRESS has renewed its leases, HEALED and SILENT are for people; of the others
+                  the server lets none pass */
     }
 }

@@ -47,6 +47,7 @@ struct server_member {
     char name[ARBITER_NAME_BYTES];     /* when it died */
     char how[SERVER_WATCH_TEXT_BYTES]; /* it ended: "by signal 11 (SIGSEGV)"; "": nobody knows */
     int64_t healed_ms;                 /* when that was said last; 0: never */
+    bool silence_said;
     struct slow_worker slow;
 };
 

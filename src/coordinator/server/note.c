@@ -53,6 +53,19 @@ static void note_healed(struct server *s, struct server_member *member,
                (long long)recovery.ms);
 }
 
+/* Each of the others may say so. */
+static void note_silent(struct server *s, const struct wire_silent *told)
+{
+    struct server_member *member = server_member(s, told->incarnation);
+    if (!member || member->silence_said) {
+        return;
+    }
+    member->silence_said = true;
+    const char *name = *member->name ? member->name : arbiter_name(s->arbiter, told->incarnation);
+    report_say(&s->report, "%s gave no sign of life for %u ms, and the others ended its process",
+               *name ? name : "a worker", told->silent_ms);
+}
+
 void server_note(struct server *s, uint64_t incarnation, const struct wire_message *m)
 {
     struct server_member *member = server_member(s, incarnation);
@@ -64,5 +77,8 @@ void server_note(struct server *s, uint64_t incarnation, const struct wire_messa
     }
     if (m->kind == WIRE_HEALED && member) {
         note_healed(s, member, &m->healed);
+    }
+    if (m->kind == WIRE_SILENT) {
+        note_silent(s, &m->silent);
     }
 }

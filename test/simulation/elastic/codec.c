@@ -126,6 +126,7 @@ static struct wire_message to_wire(struct parts *parts, const struct message *m)
     case WIRE_PASS:
     case WIRE_FAIL:
     case WIRE_HEALED:
+    case WIRE_SILENT:
     case WIRE_KINDS: break;
     }
     return w;
@@ -205,6 +206,7 @@ static struct message from_wire(const struct wire_message *w, uint8_t incarnatio
     case WIRE_PASS:
     case WIRE_FAIL:
     case WIRE_HEALED:
+    case WIRE_SILENT:
     case WIRE_KINDS: break;
     }
     return m;
