@@ -38,6 +38,24 @@ def test_a_step_that_is_lost_in_its_middle_is_undone(world, python, kind):
     assert len(third.lines('muster.elastic: the undo copy of each step takes ')) == 1
 
 
+@pytest.mark.parametrize('kind', KINDS)
+def test_another_one_joins_when_all_passes_of_a_step_are_computed(world, python, kind):
+    """The step begins again, and those that computed them have fewer of them now: none is wanted a second time."""
+    options = {'kind': kind, 'micro_batches': 6, 'epochs': 4}
+    job = world(1, python)
+    quiet = end_of(job.start(SCRIPT, json.dumps(options)))
+    job.coordinators[0].end()
+
+    job = world(2, python)
+    first, second, third = (job.start_held(SCRIPT, json.dumps({**options, **more})) for more in ({'wait_in': 2}, {'wait_in': 2}, {}))
+    job.let(first, second)
+    first.wait_for_line('waits')
+    second.wait_for_line('waits')
+    job.let(third)
+    assert [end_of(worker) for worker in (first, second, third)] == [quiet] * 3
+    assert first.lines('step ')[1] == '2 3'
+
+
 @pytest.mark.heavy
 @pytest.mark.parametrize('kind', ['gan', 'lbfgs', 'manual'])
 def test_any_number_of_workers_has_the_same_bits(world, python, kind):

@@ -133,6 +133,7 @@ class Transaction:
             raise _Again
         job.buffers.apply(job.native.extras())
         job.pass_.given = job.pass_.committed = True
+        job.pending = None  # of this step, where it has begun again: nobody wants it any more
         job._note_info()
         self.calls.clear()
         self.version = 0

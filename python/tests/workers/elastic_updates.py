@@ -18,9 +18,19 @@ from torch.utils.data import Dataset
 import muster.elastic
 
 OPTIONS = {'kind': 'gan', 'records': 58, 'batch': 4, 'micro_batches': 4, 'epochs': 2, 'loader_workers': 0, 'paced': False,
-           'stop_in': 0}
+           'stop_in': 0, 'wait_in': 0}
 OPTIONS.update(json.loads(sys.argv[1]) if len(sys.argv) > 1 else {})
 calls = 0
+
+
+def wait_for_another():
+    """In the last pass of its share of step `wait_in`, until somebody joins."""
+    if job.pass_.version == OPTIONS['wait_in'] and job.pass_.micro_batch == job.share[-1].micro_batch:
+        OPTIONS['wait_in'] = 0
+        print('waits', flush=True)
+        generation = job.native.query()['generation']
+        while job.native.query()['generation'] == generation:
+            elastic_pace.pace()
 
 
 def in_the_middle():
@@ -134,6 +144,7 @@ loader = job.loader(Points(), OPTIONS['batch'], epochs=OPTIONS['epochs'], num_wo
 elastic_pace.hold()
 for _ in job.epochs():
     for data, target in loader:
+        wait_for_another()
         assert torch.isfinite(update(data, target))
         if OPTIONS['paced']:
             elastic_pace.pace()
