@@ -163,11 +163,10 @@ static size_t main_index(const struct job_replica *replica)
 static void set_containers(struct build *b, const struct job *job, enum job_role role, int index,
                            json_t *spec)
 {
-    json_t *containers = doc_at(spec, "containers");
     size_t main = main_index(&job->replica[role]);
     size_t at;
     json_t *container;
-    json_array_foreach (containers, at, container) {
+    json_array_foreach (doc_at(spec, "containers"), at, container) {
         if (!json_is_object(container)) {
             continue;
         }
@@ -198,8 +197,7 @@ static void set_claim_volume(struct build *b, const char *volume, const char *cl
 static void set_claim_volumes(struct build *b, const struct job *job, enum job_role role, int index,
                               json_t *spec)
 {
-    char pod[CONTROL_NAME_BYTES];
-    char claim[2 * CONTROL_NAME_BYTES];
+    char pod[CONTROL_NAME_BYTES], claim[2 * CONTROL_NAME_BYTES];
     control_pod_name(job, role, index, pod);
     size_t at;
     json_t *each;
@@ -235,6 +233,8 @@ json_t *control_make_pod(const struct job *job, enum job_role role, int index)
     enum job_restart_policy policy = replica->restart_policy;
     build_text(&b, spec, "restartPolicy",
                job_restart_policy_name(policy == JOB_EXIT_CODE ? JOB_NEVER : policy));
+    build_text(&b, spec, "priorityClassName",
+               role == JOB_WORKER && index < job->high_workers ? "high" : NULL);
     set_containers(&b, job, role, index, spec);
     set_claim_volumes(&b, job, role, index, spec);
     build_set(&b, pod, "spec", spec);

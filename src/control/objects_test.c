@@ -257,6 +257,31 @@ static void the_replicas_restart_policy_wins(void **state)
     }
 }
 
+/* Of ElasticDL's --worker_pod_priority=0.5: the first Workers have another one than the template.
+ */
+static void the_first_workers_may_have_another_priority(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *annotation, *role;
+        int index;
+        const char *priority;
+    } table[] = {{"1", "Worker", 0, "high"},   {"1", "Worker", 1, "low"},
+                 {"1", "Master", 0, ""},       {"9", "Worker", 1, "high"},
+                 {"0", "Worker", 0, "low"},    {"-1", "Worker", 0, "low"},
+                 {"half", "Worker", 0, "low"}, {"", "Worker", 0, "low"}};
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        json_t *job = make_job(true, 2, "OnFailure", "{}");
+        doc_set(job, "metadata.annotations", json_object());
+        json_object_set_new(doc_at(job, "metadata.annotations"), "muster.dev/high-priority-workers",
+                            json_string(table[i].annotation));
+        doc_set_text(job, "spec.pytorchReplicaSpecs.Worker.template.spec.priorityClassName", "low");
+        struct rendered r = render(job, table[i].role, table[i].index);
+        assert_string_equal(doc_text(r.pod, "spec.priorityClassName", ""), table[i].priority);
+        drop(&r, job);
+    }
+}
+
 static void a_service_has_every_named_port(void **state)
 {
     (void)state;
@@ -338,6 +363,7 @@ int main(void)
         cmocka_unit_test(labels_of_both_generations),
         cmocka_unit_test(the_master_or_else_worker_0_leads),
         cmocka_unit_test(the_replicas_restart_policy_wins),
+        cmocka_unit_test(the_first_workers_may_have_another_priority),
         cmocka_unit_test(a_service_has_every_named_port),
         cmocka_unit_test(a_claim_template_makes_a_claim_per_index),
         cmocka_unit_test(slashes_in_names_become_dashes),

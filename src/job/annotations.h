@@ -14,6 +14,9 @@
 /* On the job. "Master": the Master is no rank, but the coordinator of the Workers:
  * its end is the job's, once the Workers have ended. */
 #define JOB_ANNOTATION_COORDINATOR "muster.dev/coordinator"
+/* On the job. "N": the first N Workers have the PriorityClass "high", the others their template's.
+ */
+#define JOB_ANNOTATION_HIGH_WORKERS "muster.dev/high-priority-workers"
 
 /* On the job, written by the CLI at submit. */
 #define JOB_ANNOTATION_SUBMIT "muster.dev/submit" /* JSON {"cwd":…,"umask":N}: the submitter's */
@@ -70,4 +73,4 @@
         JOB_ANNOTATION_COUNTED, JOB_ANNOTATION_RESTARTS, JOB_ANNOTATION_MAX_RESTARTS,              \
         JOB_ANNOTATION_JOB_RESTARTS, JOB_ANNOTATION_FIRST_RESTART, JOB_ANNOTATION_LAST_RESTART,    \
         JOB_ANNOTATION_ATTEMPT, JOB_ANNOTATION_STARTED, JOB_ANNOTATION_ENDED, JOB_ANNOTATION_STOP, \
-        JOB_ANNOTATION_POD_NAMES, JOB_ANNOTATION_COORDINATOR
+        JOB_ANNOTATION_POD_NAMES, JOB_ANNOTATION_COORDINATOR, JOB_ANNOTATION_HIGH_WORKERS

@@ -209,10 +209,10 @@ static bool says(const json_t *object, const char *annotation, const char *word)
 }
 
 /* A number that is none counts as not there; job_check says so. */
-static int32_t max_restarts_of(const json_t *object)
+static int32_t number_of(const json_t *object, const char *annotation)
 {
     const json_t *notes = doc_at(object, "metadata.annotations");
-    const char *text = json_string_value(json_object_get(notes, JOB_ANNOTATION_MAX_RESTARTS));
+    const char *text = json_string_value(json_object_get(notes, annotation));
     bool number = text && *text && strlen(text) < 6 && strspn(text, "0123456789") == strlen(text);
     return number ? (int32_t)strtol(text, NULL, 10) : JOB_UNSET;
 }
@@ -230,7 +230,8 @@ int job_read(json_t *object, struct job *ret, struct muster_err *err)
     job.coordinated = says(object, JOB_ANNOTATION_COORDINATOR, "Master") &&
                       job.replica[JOB_MASTER].present && job.replica[JOB_WORKER].present;
     job.elasticdl_names = says(object, JOB_ANNOTATION_POD_NAMES, "ElasticDL");
-    job.max_restarts = max_restarts_of(object);
+    job.high_workers = number_of(object, JOB_ANNOTATION_HIGH_WORKERS);
+    job.max_restarts = number_of(object, JOB_ANNOTATION_MAX_RESTARTS);
     read_elastic(&r, &job);
     job.nproc_per_node =
         read_text(&r, object, "spec.nprocPerNode", job.elastic.nproc_per_node ? NULL : "auto");

@@ -60,8 +60,9 @@ struct job {
     int32_t max_restarts; /* of all ranks together, our annotation; JOB_UNSET: none */
     bool all_ranks;   /* success policy AllRanks: succeeded when every replica of every role is */
     bool coordinated; /* the Master is the Workers' coordinator, and no rank */
-    bool elasticdl_names;       /* of the pods */
-    const char *managed_by;     /* NULL: us */
+    bool elasticdl_names;   /* of the pods */
+    int32_t high_workers;   /* the first Workers, of PriorityClass "high"; JOB_UNSET: as template */
+    const char *managed_by; /* NULL: us */
     const char *nproc_per_node; /* "auto" by default; NULL when only the elastic field is set */
     struct job_elastic elastic;
     json_t

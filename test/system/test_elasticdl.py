@@ -123,6 +123,22 @@ def test_workers_join_and_leave_by_scale(tool):
     assert '--workers and --replicas are the same' in tool.run('scale', name, '--workers=1', '--replicas=2', code=64).stderr
 
 
+def test_a_share_of_the_workers_has_a_high_priority(tool):
+    """A PyTorchJob's workers have one template, so the job's annotation says which of them differ."""
+    def priorities():
+        return {name: pod['spec'].get('priorityClassName') for name, pod in pods(tool).items()}
+
+    name = submit(tool, 'exec sleep 600', '--worker_pod_priority=high=0.5')
+    running(tool, MASTER, WORKERS + '0', WORKERS + '1')
+    assert priorities() == {MASTER: None, WORKERS + '0': 'high', WORKERS + '1': 'low'}
+    tool.run('scale', name, '--workers', '3')
+    running(tool, MASTER, WORKERS + '0', WORKERS + '1', WORKERS + '2')
+    assert priorities()[WORKERS + '2'] == 'low'
+    text = elasticdl(tool, 'train', *TUTORIAL, '--job_command=true', '--worker_pod_priority=0.5', '--yaml', '-').stdout
+    (tool.work / 'job.yaml').write_text(text.replace('high-priority-workers: "1"', 'high-priority-workers: half'))
+    assert 'must be a number from 0 to 99999' in tool.run('lint', 'job.yaml', code=65).stdout
+
+
 def test_a_killed_worker_is_relaunched_and_the_job_goes_on(tool):
     name = submit(tool, 'exec sleep 601')
     before = running(tool, MASTER, WORKERS + '0', WORKERS + '1')

@@ -127,22 +127,45 @@ static int read_command(const struct reader *t)
                : refuse(t, "job_command", "is required: what each worker runs");
 }
 
-static bool is_share(const char *text)
+static bool read_share(const char *text, double *ret)
 {
     char *end;
-    double share = strtod(text, &end);
-    return end != text && !*end && share > 0 && share <= 1;
+    *ret = strtod(text, &end);
+    return end != text && !*end;
 }
 
-static int check_priority(const struct reader *t, const char *flag)
+static int check_class(const struct reader *t, const char *flag)
 {
     const char *text = value_of(t, flag);
-    if (is_share(text)) {
-        return refuse(t, flag,
-                      "must be a PriorityClass: the workers of a PyTorchJob all have the same one");
+    double share;
+    if (read_share(text, &share)) {
+        return refuse(t, flag, "must be a PriorityClass: the coordinator is one pod");
     }
     const char *fault = *text ? job_text_fault(SCHEMA_SUBDOMAIN, text) : NULL;
     return fault ? refuse(t, flag, fault) : 0;
+}
+
+/* A class; or the share of workers that have the class "high", where the others have "low". Of
+ * ElasticDL's two forms high=0.5 rounds down, and 0.5 up. */
+static int read_worker_priority(struct reader *t)
+{
+    static const char flag[] = "worker_pod_priority", named[] = "high=";
+    const char *text = value_of(t, flag);
+    bool is_named = strncmp(text, named, sizeof named - 1) == 0;
+    double share;
+    bool is_number = read_share(is_named ? text + sizeof named - 1 : text, &share);
+    if (!is_number && !is_named) {
+        t->checked.worker_class = args_text(t->args, flag);
+        return check_class(t, flag);
+    }
+    if (!is_number || !(share >= 0 && share <= 1)) {
+        return refuse(t, flag, "must be a PriorityClass, or a share of the workers from 0 to 1");
+    }
+    double high = share * (double)t->checked.workers;
+    int64_t whole = (int64_t)high;
+    t->checked.high_workers = whole + (!is_named && (double)whole < high);
+    t->checked.worker_class = "low";
+    return 0;
 }
 
 /* What evaluate and predict are about. */
@@ -207,8 +230,8 @@ int checks_read(const struct args *args, struct checked *ret, struct muster_err 
     r = r < 0 ? r : read_limit(&t);
     r = r < 0 ? r : read_level(&t);
     t.checked.set_aside = elasticdl_boolean(value_of(&t, "set_aside")) > 0;
-    r = r < 0 ? r : check_priority(&t, "master_pod_priority");
-    r = r < 0 ? r : check_priority(&t, "worker_pod_priority");
+    r = r < 0 ? r : check_class(&t, "master_pod_priority");
+    r = r < 0 ? r : read_worker_priority(&t);
     *ret = t.checked;
     return r;
 }

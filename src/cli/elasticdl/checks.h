@@ -11,6 +11,8 @@ struct checked {
     int64_t workers;
     int64_t relaunches;         /* of each worker, on the average; 0: none */
     const char *restart_policy; /* of the Workers, a PyTorchJob's word */
+    const char *worker_class;   /* their PriorityClass; NULL: none */
+    int64_t high_workers;       /* so many of them have the class "high" instead */
     int64_t checkpoint_steps;   /* 0: not said */
     int64_t checkpoints;        /* that are kept; 0: not said */
     int64_t max_steps;          /* the last step of the job; 0: that of the last epoch */

@@ -289,7 +289,7 @@ static int add_workers(struct translation *t, json_t *specs)
     add_word(t, command, "/bin/bash");
     add_word(t, command, "-c");
     build_add(&t->build, command, job_literal(value_of(t, "job_command")));
-    build_text(&t->build, pod, "priorityClassName", args_text(t->args, "worker_pod_priority"));
+    build_text(&t->build, pod, "priorityClassName", t->flags.worker_class);
     add_environment(t, container);
     int r = add_volumes(t, pod, container);
     r = r < 0 ? r : set_resources(t, "worker", container);
@@ -330,6 +330,10 @@ static json_t *start_job(struct translation *t)
     json_t *notes = build_object_at(b, metadata, "annotations");
     build_text(b, notes, JOB_ANNOTATION_COORDINATOR, "Master");
     build_text(b, notes, JOB_ANNOTATION_POD_NAMES, "ElasticDL");
+    if (t->flags.high_workers > 0) {
+        build_set(b, notes, JOB_ANNOTATION_HIGH_WORKERS,
+                  json_sprintf("%lld", (long long)t->flags.high_workers));
+    }
     json_t *policy = build_object_at(b, build_object_at(b, job, "spec"), "runPolicy");
     build_text(b, policy, "cleanPodPolicy", "Running");
     if (t->flags.relaunches > 0) {

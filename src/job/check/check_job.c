@@ -99,22 +99,26 @@ static void check_restart_policies(struct check *c, const json_t *specs)
     }
 }
 
-static void check_max_restarts(struct check *c, const json_t *object)
+/* Whether the annotation is there, and a number. */
+static bool check_number(struct check *c, const json_t *object, const char *annotation)
 {
     const json_t *notes = doc_at(object, "metadata.annotations");
-    const char *text = json_string_value(json_object_get(notes, JOB_ANNOTATION_MAX_RESTARTS));
-    if (!text) {
-        return;
-    }
-    if (!*text || strlen(text) > 5 || strspn(text, "0123456789") != strlen(text)) {
+    const char *text = json_string_value(json_object_get(notes, annotation));
+    if (text && (!*text || strlen(text) > 5 || strspn(text, "0123456789") != strlen(text))) {
         size_t mark = check_enter(c, "metadata");
         check_enter(c, "annotations");
-        check_say(c, JOB_ERROR, JOB_ANNOTATION_MAX_RESTARTS, NULL,
-                  "must be a number from 0 to 99999");
+        check_say(c, JOB_ERROR, annotation, NULL, "must be a number from 0 to 99999");
         check_leave(c, mark);
-        return;
+        return false;
     }
-    check_restart_policies(c, doc_at(object, "spec.pytorchReplicaSpecs"));
+    return text != NULL;
+}
+
+static void check_max_restarts(struct check *c, const json_t *object)
+{
+    if (check_number(c, object, JOB_ANNOTATION_MAX_RESTARTS)) {
+        check_restart_policies(c, doc_at(object, "spec.pytorchReplicaSpecs"));
+    }
 }
 
 static void check_duration(struct check *c, const json_t *object, const char *annotation)
@@ -306,6 +310,7 @@ void check_job_spec(struct check *c, const json_t *object)
         "AllRanks: every rank must succeed; Default: the Master decides, as on a cluster");
     check_annotation_choice(c, object, JOB_ANNOTATION_POD_NAMES, "ElasticDL", NULL, NULL);
     check_annotation_choice(c, object, JOB_ANNOTATION_COORDINATOR, "Master", NULL, NULL);
+    (void)check_number(c, object, JOB_ANNOTATION_HIGH_WORKERS);
     check_max_restarts(c, object);
     check_duration(c, object, JOB_ANNOTATION_STALL);
     if (!json_is_object(spec)) {
