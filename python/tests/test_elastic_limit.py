@@ -19,7 +19,7 @@ def test_the_loops_end_with_the_last_step(world, python, limit, steps):
     job.coordinators[0].end()
     for end in ends:
         assert (end['version'], end['records_done'], end['records_all'], end['epoch']) == (steps, 10 * steps, 10 * steps, steps // 5)
-        assert end['weight'] == ends[0]['weight']
+        assert end['weight'] == ends[0]['weight'] and end['finished']
     counts = collections.Counter((epoch, record) for end in ends for epoch, records in end['seen'].items() for record in records)
     assert {int(epoch) for epoch, _ in counts} == set(range(-(-steps // 5)))
     assert len(counts) >= 10 * steps  # of a worker that was taken for lost on a loaded machine, another computes the pass again

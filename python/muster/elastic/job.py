@@ -265,7 +265,7 @@ class Job:
             say_unused(pass_.version)
 
     def _done(self):
-        info = self.native.query()
+        info = self.info = self.native.query()
         self.finished = True
         self.close()
         if info['left']:

@@ -18,4 +18,4 @@ for epoch in job.epochs():
         optimizer.step()
         seen.setdefault(epoch, []).extend(records.flatten().int().tolist())
 print('end', json.dumps({'seen': seen, 'weight': model.weight.item(),
-                         **{name: job.info[name] for name in ('version', 'epoch', 'records_done', 'records_all')}}), flush=True)
+                         **{name: job.info[name] for name in ('version', 'epoch', 'records_done', 'records_all', 'finished')}}), flush=True)
