@@ -101,6 +101,18 @@ def test_a_coordinator_is_started_again_in_its_pod_when_it_was_killed_only(jobs,
     assert 'its coordinator failed' in jobs.wait_condition('a', 'Failed')['message']
 
 
+def test_a_share_of_the_workers_has_a_high_priority(jobs, operator):
+    """elasticdl train --worker_pod_priority=high=0.5: both classes are the cluster's, and the API server writes their numbers into the pods."""
+    for name, value in (('high', 1000), ('low', 10)):
+        jobs.cluster.request('POST', '/apis/scheduling.k8s.io/v1/priorityclasses', {'metadata': {'name': name}, 'value': value})
+    made = job('a', workers=2)
+    made['metadata']['annotations'] = {'muster.dev/high-priority-workers': '1'}
+    made['spec']['pytorchReplicaSpecs']['Worker']['template']['spec']['priorityClassName'] = 'low'  # which is the Master's template, too
+    jobs.cluster.request('POST', jobs.at('jobs'), made)
+    pods = jobs.wait_pods('a', 3)
+    assert {name: pod['spec'].get('priority') for name, pod in pods.items()} == {'a-master-0': 10, 'a-worker-0': 1000, 'a-worker-1': 10}
+
+
 def test_a_job_that_cannot_run_is_stalled_once(jobs, operator):
     """Without a webhook the API server takes it: it gets no pod, a condition and one event; a change of it is looked at again."""
     container = [{'name': 'other', 'image': 'none'}]
