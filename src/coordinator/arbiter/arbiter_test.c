@@ -1001,6 +1001,31 @@ static void a_limit_is_one_number(void **state)
     end_scene(scene);
 }
 
+static void a_limit_comes_before_all_steps(void **state)
+{
+    (void)state;
+    static const uint8_t seven[8] = {7};
+    struct scene *scene = planned_scene();
+    const struct arbiter_options options = {
+        .sizes = {1, 4, 2}, .peers = 8, .lease_ms = SHARD_LEASE_MS};
+    struct arbiter *another = NULL;
+    assert_int_equal(commits(scene, 1, 1, 0, 8), 0);
+    assert_int_equal(arbiter_new(&options, &another, &scene->err), 0);
+    for (size_t i = 0; i <= scene->journaled; i++) {
+        struct arbiter_event event = {
+            .kind = ARBITER_REPLAY, .record = ENTRY_MAX_STEPS, .bytes = seven, .count = 8};
+        if (i < scene->journaled) {
+            event.record = scene->journal[i].kind;
+            event.bytes = scene->journal[i].bytes;
+            event.count = scene->journal[i].count;
+        }
+        assert_int_equal(arbiter_step(another, &event, &scene->effects, &scene->err),
+                         i < scene->journaled ? 0 : MUSTER_EDATA);
+    }
+    arbiter_free(another);
+    end_scene(scene);
+}
+
 /* ---- Workers that die of what they compute ---- */
 
 static void has_at_hand_in(struct scene *scene, uint64_t who, uint64_t generation, uint64_t first,
@@ -1736,6 +1761,7 @@ int main(void)
         cmocka_unit_test(undone_steps_do_not_count),
         cmocka_unit_test(the_limit_of_a_journal_cannot_be_another),
         cmocka_unit_test(a_limit_is_one_number),
+        cmocka_unit_test(a_limit_comes_before_all_steps),
         cmocka_unit_test(what_workers_die_of_is_tried_in_halves_and_named),
         cmocka_unit_test(who_dies_alone_on_another_host_died_of_its_pass),
         cmocka_unit_test(who_is_left_out_before_its_end_is_seen_is_judged_by_its_end),
