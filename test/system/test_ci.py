@@ -1,0 +1,92 @@
+""".ci/run: which suites run at once, and what is shown of each, in the folder of a project that has nothing else."""
+import os
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from program import LIMIT_S, SOURCE, wait_for
+
+QUIET = 'echo "1 passed, 0 failed"'
+# Each waits for the other, and says two lines.
+MEETS = 'touch {0}; echo {0} 1; while [ ! -e {1} ]; do sleep 0.02; done; echo {0} 2; {2}'
+
+
+class Project:
+    def __init__(self, folder):
+        self.folder = folder
+        (folder / 'tools/kubectl').mkdir(parents=True)
+        (folder / '.ci').mkdir()
+        shutil.copy(SOURCE / '.ci/run', folder / '.ci/run')
+        for name in ('counted', 'limited'):
+            shutil.copy(SOURCE / 'tools' / name, folder / 'tools' / name)
+        self.write('tools/kubectl/find', 'echo none')
+        self.write('tools/deps', ':')
+        (folder / '.ci/skips').write_text('# none\n')
+
+    def write(self, path, script):
+        (self.folder / path).write_text(f'#!/bin/sh\n{script}\n')
+        (self.folder / path).chmod(0o755)
+
+    def suites(self, **scripts):
+        for name, script in scripts.items():
+            self.write(os.path.join('.ci', f'suite-{name}'), script)
+
+    def start(self, *suites):
+        # The environment of the .ci/run that runs this test is not this one's.
+        env = {k: v for k, v in os.environ.items() if k not in ('MUSTER_AGAIN', 'MUSTER_TEST_PATIENCE')}
+        return subprocess.Popen([self.folder / '.ci/run', *suites], env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+
+    def run(self, *suites):
+        """Exit code and lines."""
+        process = self.start(*suites)
+        output, _ = process.communicate(timeout=LIMIT_S)
+        return process.returncode, output.splitlines()
+
+
+@pytest.fixture
+def project(tmp_path):
+    return Project(tmp_path)
+
+
+def test_podman_runs_beside_fuzz_and_each_is_shown_whole_in_its_turn(project):
+    project.suites(fuzz=MEETS.format('fuzz', 'podman', 'echo "3 passed, 0 failed"'), heavy='echo heavy; ' + QUIET,
+                   podman=MEETS.format('podman', 'fuzz', 'echo "2 passed, 0 failed"'))
+    code, lines = project.run('suite-fuzz', 'suite-heavy', 'suite-podman')
+    said = [line for line in lines if not line.startswith(('===', 'beside'))]
+    assert code == 0 and said == ['fuzz 1', 'fuzz 2', '3 passed, 0 failed', 'heavy', '1 passed, 0 failed',
+                                  'podman 1', 'podman 2', '2 passed, 0 failed', '6 passed, 0 failed, 0 skipped']
+    assert any(line.startswith('=== suite-podman: 2 passed, 0 failed, 0 skipped, ') for line in lines)
+
+
+@pytest.mark.parametrize('names', [('suite-podman',), ('suite-fuzz',)])
+def test_one_of_them_runs_alone(project, names):
+    project.suites(fuzz='echo fuzz; ' + QUIET, podman='echo podman; ' + QUIET)
+    code, lines = project.run(*names)
+    assert code == 0 and lines[-1] == '1 passed, 0 failed, 0 skipped' and ('podman' in lines) == (names == ('suite-podman',))
+
+
+def test_a_failure_beside_another_suite_is_a_failure(project):
+    project.suites(fuzz='echo; ' + QUIET, podman='echo "FAILED test_x.py::test_it"; echo "flaky: test_x.py::test_other"; echo "4 passed, 1 failed"; exit 1')
+    code, lines = project.run('suite-fuzz', 'suite-podman')
+    assert code == 1 and lines[-1] == '5 passed, 1 failed, 0 skipped'
+    end = lines[lines.index('--- suite-podman, flaky:'):]
+    assert '--- suite-podman failed:' in end and end.count('FAILED test_x.py::test_it') == 2
+
+
+def test_what_dies_without_a_count_beside_another_suite_is_a_failure(project):
+    project.suites(fuzz=QUIET, podman='kill -9 $$')
+    code, lines = project.run('suite-fuzz', 'suite-podman')
+    assert code == 1 and lines[-1] == '1 passed, 1 failed, 0 skipped'
+
+
+def test_ctrl_c_ends_what_runs_beside(project):
+    project.suites(fuzz='touch fuzzing; exec sleep 1000.5', podman='trap "touch ended; exit 1" INT; touch up; while :; do sleep 0.1; done')
+    process = project.start('suite-fuzz', 'suite-podman')
+    for name in ('up', 'fuzzing'):
+        wait_for((project.folder / name).exists, f'{name}: it runs')
+    os.killpg(process.pid, signal.SIGINT)
+    process.communicate(timeout=LIMIT_S)
+    wait_for((project.folder / 'ended').exists, 'what ran beside has ended')
