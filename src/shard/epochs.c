@@ -13,7 +13,8 @@ bool shard_data_is_valid(const struct shard_dataset *spec)
     return memchr(spec->name, 0, sizeof spec->name) && spec->task < SHARD_TASKS && spec->size > 0 &&
            spec->size <= SHARD_SIZE_MAX && spec->batch > 0 &&
            (uint64_t)spec->batch * spec->micro_batches <= UINT32_MAX &&
-           !(spec->micro_batches > 0 && spec->overlap);
+           !(spec->micro_batches > 0 && spec->overlap) &&
+           !(spec->micro_batches == 0 && spec->per_worker);
 }
 
 /* A worker that comes later may see the size that is left. */
@@ -22,8 +23,8 @@ static bool is_same(const struct shard_data *data, const struct shard_dataset *t
     const struct shard_dataset *spec = &data->spec;
     return spec->task == told->task && spec->seed == told->seed && spec->block == told->block &&
            spec->batch == told->batch && spec->micro_batches == told->micro_batches &&
-           spec->overlap == told->overlap && spec->set_aside == told->set_aside &&
-           data->told_epochs == told->epochs &&
+           spec->per_worker == told->per_worker && spec->overlap == told->overlap &&
+           spec->set_aside == told->set_aside && data->told_epochs == told->epochs &&
            (data->told_size == told->size || spec->size == told->size);
 }
 

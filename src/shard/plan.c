@@ -25,6 +25,9 @@ static bool is_whole(const struct shard_data *data, uint64_t taken)
     const struct shard_epoch *epoch = &data->open[0];
     uint64_t step = (uint64_t)data->spec.batch * data->spec.micro_batches;
     uint64_t left = epoch->size - epoch->done;
+    if (data->spec.per_worker) {
+        return taken == left || (taken < left && taken % data->spec.batch == 0);
+    }
     return taken == (step < left ? step : left);
 }
 

@@ -69,6 +69,29 @@ static void other_records_than_the_next_are_refused(void **state)
     scene_end(&scene);
 }
 
+/* Of each worker: how many a step has is its generation's. */
+static void a_step_has_whole_micro_batches(void **state)
+{
+    (void)state;
+    struct shard_dataset growing = planned;
+    struct scene scene;
+    growing.per_worker = true;
+    scene_start(&scene, &growing);
+    commits(&scene, SHARD_ANY_OWNER, 0, 4);
+    assert_effects(&scene, "");
+    commits(&scene, SHARD_ANY_OWNER, 4, 6);
+    assert_effects(&scene, "refused 0:4-9");
+    commits(&scene, SHARD_ANY_OWNER, 8, 4);
+    assert_effects(&scene, "refused 0:8-11");
+    commits(&scene, SHARD_ANY_OWNER, 4, 12);
+    assert_effects(&scene, "");
+    commits(&scene, SHARD_ANY_OWNER, 16, 8);
+    assert_effects(&scene, "refused 0:16-23");
+    commits(&scene, SHARD_ANY_OWNER, 16, 6);
+    assert_effects(&scene, "epoch done");
+    scene_end(&scene);
+}
+
 static void what_is_planned_is_not_granted(void **state)
 {
     (void)state;
@@ -92,6 +115,13 @@ static void a_plan_is_the_same_for_all(void **state)
     scene_start(&scene, &planned);
     feed(&scene, (struct shard_event){.kind = SHARD_DATASET, .dataset_spec = &spec});
     assert_effects(&scene, "added");
+    spec.per_worker = true;
+    feed(&scene, (struct shard_event){.kind = SHARD_DATASET, .dataset_spec = &spec});
+    assert_effects(&scene, "refused");
+    spec = (struct shard_dataset){.name = "c", .size = 1, .batch = 1, .per_worker = true};
+    feed(&scene, (struct shard_event){.kind = SHARD_DATASET, .dataset_spec = &spec});
+    assert_effects(&scene, "refused"); /* it is not planned */
+    spec = planned;
     spec.micro_batches = 4;
     feed(&scene, (struct shard_event){.kind = SHARD_DATASET, .dataset_spec = &spec});
     assert_effects(&scene, "refused");
@@ -102,17 +132,18 @@ static void a_plan_is_the_same_for_all(void **state)
     scene_end(&scene);
 }
 
-static void a_plan_comes_back_from_a_snapshot(void **state)
+static void comes_back(const struct shard_dataset *spec, uint8_t version)
 {
-    (void)state;
     struct scene scene;
     struct shard_state *restored = NULL;
-    scene_start(&scene, &planned);
+    struct shard_progress progress;
+    scene_start(&scene, spec);
     commits(&scene, SHARD_ANY_OWNER, 0, 8);
     size_t bound = shard_snapshot_bound(scene.state);
     uint8_t *bytes = malloc(bound);
     assert_non_null(bytes);
     size_t size = shard_snapshot(scene.state, bytes, bound);
+    assert_int_equal(bytes[0], version); /* as it was written before, where that says all */
     assert_int_equal(shard_restore(bytes, size, 0, &restored), 0);
     free(bytes);
     shard_free(scene.state);
@@ -121,7 +152,18 @@ static void a_plan_comes_back_from_a_snapshot(void **state)
     assert_effects(&scene, "refused 0:0-7");
     commits(&scene, SHARD_ANY_OWNER, 8, 8);
     assert_effects(&scene, "");
+    assert_true(shard_progress(scene.state, 0, &progress));
+    assert_int_equal(progress.dataset.per_worker, spec->per_worker);
     scene_end(&scene);
+}
+
+static void a_plan_comes_back_from_a_snapshot(void **state)
+{
+    (void)state;
+    struct shard_dataset growing = planned;
+    growing.per_worker = true;
+    comes_back(&planned, 2);
+    comes_back(&growing, 3);
 }
 
 int main(void)
@@ -130,6 +172,7 @@ int main(void)
         cmocka_unit_test(steps_follow_each_other_through_the_epochs),
         cmocka_unit_test(a_step_may_come_in_pieces),
         cmocka_unit_test(other_records_than_the_next_are_refused),
+        cmocka_unit_test(a_step_has_whole_micro_batches),
         cmocka_unit_test(what_is_planned_is_not_granted),
         cmocka_unit_test(a_plan_is_the_same_for_all),
         cmocka_unit_test(a_plan_comes_back_from_a_snapshot),

@@ -65,6 +65,8 @@ struct shard_dataset {
                        the last */
     uint32_t micro_batches; /* 0: leased. Planned: a step has so many times `batch` positions, or
                                what is left of its epoch; it cannot be extended, nor shrink */
+    bool per_worker;        /* planned: of each worker. How many a step has is the caller's to check
+                               (anchor.h): any number of whole ones is accepted, or what is left */
     bool overlap;   /* an epoch begins when the one before it is granted, not when it is done */
     bool set_aside; /* a poisonous record is set aside; it fails the job otherwise */
 };

@@ -9,7 +9,8 @@
 #include <string.h>
 
 enum {
-    VERSION = 2, /* 1: no data set was planned */
+    VERSION = 3, /* 1: no data set was planned; 2: of none its steps follow the workers: so it is
+                    written where that is so */
     NUMBER_BYTES = 10,
     RANGE_BYTES = 4 * NUMBER_BYTES,
     DATASET_BYTES = SHARD_NAME_BYTES + 20 * NUMBER_BYTES,
@@ -20,6 +21,7 @@ enum {
 struct writer {
     uint8_t *at;
     const uint8_t *end;
+    uint64_t version;
 };
 
 static void put(struct writer *writer, uint64_t number)
@@ -65,6 +67,9 @@ static void put_dataset(struct writer *writer, const struct shard_data *data)
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         put(writer, numbers[i]);
     }
+    if (writer->version > 2) {
+        put(writer, spec->per_worker);
+    }
     for (size_t i = 0; i < data->open_count; i++) {
         put(writer, data->open[i].epoch);
         put(writer, data->open[i].size);
@@ -92,11 +97,20 @@ static void put_set(struct writer *writer, const struct shard_set *set, uint64_t
     }
 }
 
+static uint64_t least_version(const struct shard_state *state)
+{
+    uint64_t version = VERSION - 1;
+    for (uint32_t i = 0; i < state->data_count; i++) {
+        version = state->data[i].spec.per_worker ? VERSION : version;
+    }
+    return version;
+}
+
 size_t shard_snapshot(const struct shard_state *state, void *ret, size_t size_bytes)
 {
-    struct writer writer = {ret, (uint8_t *)ret + size_bytes};
+    struct writer writer = {ret, (uint8_t *)ret + size_bytes, least_version(state)};
     uint64_t last = 0;
-    put(&writer, VERSION);
+    put(&writer, writer.version);
     put(&writer, state->failed);
     put(&writer, state->data_count);
     for (uint32_t i = 0; i < state->data_count; i++) {
@@ -175,6 +189,7 @@ static void take_epochs(struct reader *reader, struct shard_data *data)
     data->next_epoch = (uint32_t)take(reader, data->spec.epochs);
     data->open_count = take(reader, SHARD_OPEN_MAX);
     data->spec.micro_batches = reader->version > 1 ? (uint32_t)take(reader, UINT32_MAX) : 0;
+    data->spec.per_worker = reader->version > 2 && take(reader, 1) == 1;
     if (!shard_data_is_valid(&data->spec)) {
         reader->bad = true;
     }

@@ -5,15 +5,16 @@
 
 #include <assert.h>
 
-static uint64_t records_of_step(const struct plan *plan)
+static struct shard_extent extent_of(const struct plan *plan)
 {
-    return (uint64_t)plan->batch * plan->micro_batches;
+    return (struct shard_extent){
+        .records = plan->records, .epochs = plan->epochs, .batch = plan->batch};
 }
 
-static uint64_t steps_of_epoch(const struct plan *plan)
+static struct shard_anchor anchor_of(const struct plan *plan)
 {
-    uint64_t each = records_of_step(plan);
-    return plan->records / each + (plan->records % each > 0);
+    const struct shard_anchor first = {.next = plan->micro_batches, .later = plan->micro_batches};
+    return plan->per_worker && plan->anchor.later > 0 ? plan->anchor : first;
 }
 
 const char *plan_check(const struct plan *plan)
@@ -21,7 +22,7 @@ const char *plan_check(const struct plan *plan)
     if (plan->records == 0 || plan->epochs == 0 || plan->batch == 0 || plan->micro_batches == 0) {
         return "records, epochs, batch and micro_batches are at least 1";
     }
-    if (records_of_step(plan) > UINT32_MAX) {
+    if ((uint64_t)plan->batch * plan->micro_batches > UINT32_MAX) {
         return "a step has at most 4294967295 records";
     }
     if (plan->records > UINT64_MAX / 2 / plan->epochs) {
@@ -30,36 +31,48 @@ const char *plan_check(const struct plan *plan)
     return NULL;
 }
 
+bool plan_anchor_fits(const struct plan *plan, const struct shard_anchor *anchor, uint64_t version)
+{
+    return plan->per_worker ? shard_anchor_valid(anchor, extent_of(plan), version)
+                            : anchor->later == 0;
+}
+
+uint32_t plan_full(const struct plan *plan)
+{
+    return anchor_of(plan).later;
+}
+
 uint64_t plan_steps(const struct plan *plan)
 {
-    uint64_t all = steps_of_epoch(plan) * plan->epochs;
+    struct shard_anchor anchor = anchor_of(plan);
+    uint64_t all = shard_anchor_last(&anchor, extent_of(plan));
     return plan->max_steps > 0 && plan->max_steps < all ? plan->max_steps : all;
 }
 
 uint32_t plan_epochs_done(const struct plan *plan, uint64_t version)
 {
+    struct shard_anchor anchor = anchor_of(plan);
     assert(version <= plan_steps(plan));
-    return (uint32_t)(version / steps_of_epoch(plan));
+    return shard_anchor_place(&anchor, extent_of(plan), version).epoch;
 }
 
 uint64_t plan_records_done(const struct plan *plan, uint64_t version)
 {
-    if (version == 0) {
-        return 0;
-    }
-    struct plan_step last = plan_step(plan, version);
-    return last.epoch * plan->records + last.first + last.count;
+    struct shard_anchor anchor = anchor_of(plan);
+    assert(version <= plan_steps(plan));
+    struct shard_place place = shard_anchor_place(&anchor, extent_of(plan), version);
+    return place.epoch * plan->records + place.position;
 }
 
 struct plan_step plan_step(const struct plan *plan, uint64_t version)
 {
-    assert(version > 0 && version <= plan_steps(plan));
-    uint64_t before = version - 1, steps = steps_of_epoch(plan), each = records_of_step(plan);
-    uint64_t first = before % steps * each, left = plan->records - first;
-    uint32_t count = (uint32_t)(left < each ? left : each);
+    struct shard_anchor anchor = anchor_of(plan);
+    assert(version > anchor.version && version <= plan_steps(plan));
+    struct shard_place place = shard_anchor_place(&anchor, extent_of(plan), version - 1);
+    uint32_t count = shard_anchor_count(&anchor, extent_of(plan), version);
     return (struct plan_step){.version = version,
-                              .epoch = (uint32_t)(before / steps),
-                              .first = first,
+                              .epoch = place.epoch,
+                              .first = place.position,
                               .count = count,
                               .micro_batches = (count - 1) / plan->batch + 1};
 }
@@ -100,7 +113,8 @@ struct plan_share plan_share(uint32_t micro_batches, uint32_t rank, uint32_t siz
 
 uint64_t plan_digest(const struct plan *plan)
 {
-    const uint64_t fields[] = {plan->records, plan->seed,          plan->epochs, plan->batch,
-                               plan->dataset, plan->micro_batches, plan->shuffle};
-    return hash_bytes(HASH_START, fields, sizeof fields);
+    const uint64_t fields[] = {plan->records, plan->seed,          plan->epochs,  plan->batch,
+                               plan->dataset, plan->micro_batches, plan->shuffle, plan->per_worker};
+    size_t unused = plan->per_worker ? 0 : sizeof fields[0];
+    return hash_bytes(HASH_START, fields, sizeof fields - unused);
 }

@@ -2,14 +2,18 @@
  * of the number of the step, so that nobody has to be asked.
  *
  * Step v takes the positions that follow those of step v - 1: micro_batches times batch of them, or
- * what is left of the epoch. They are cut into micro-batches of `batch` positions (the last of an
- * epoch may have fewer). A worker computes a contiguous range of the step's micro-batches, by its
- * rank among those that compute. docs/elastic.md says why records are planned and not leased.
+ * what is left of the epoch. Where the global batch follows the number of workers (per_worker), the
+ * generation's anchor says how many micro-batches a step has, and where the first of them begins:
+ * steps at its version or before it are not asked for. The positions are cut into micro-batches of
+ * `batch` positions (the last of an epoch may have fewer). A worker computes a contiguous range of
+ * the step's micro-batches, by its rank among those that compute. docs/elastic.md says why records
+ * are planned and not leased.
  *
  * Layer: pure (part of libmuster). Memory: the caller's. Thread: any.
  */
 #pragma once
 
+#include "shard/anchor.h"
 #include "shard/order.h"
 #include "shard/range.h"
 
@@ -21,11 +25,14 @@ struct plan {
     uint64_t seed;
     uint32_t epochs;
     uint32_t batch;         /* records of a micro-batch */
-    uint32_t micro_batches; /* of a step */
-    uint32_t shuffle;       /* block of shard_order_init */
-    uint32_t dataset;       /* its number in the job */
-    uint64_t max_steps;     /* the job ends with this step, in the middle of an epoch, too; 0: no
-                               limit */
+    uint32_t micro_batches; /* of a step; per_worker: for each worker of a generation */
+    bool per_worker;
+    struct shard_anchor anchor; /* per_worker: the generation's. None: that of one worker alone,
+                                   from the first step on */
+    uint32_t shuffle;           /* block of shard_order_init */
+    uint32_t dataset;           /* its number in the job */
+    uint64_t max_steps; /* the job ends with this step, in the middle of an epoch, too; 0: no
+                           limit */
 };
 
 /* What the step trains. */
@@ -45,16 +52,24 @@ struct plan_share {
 
 /* NULL, or what is wrong with the plan; then nothing else may be asked. */
 const char *plan_check(const struct plan *plan);
+/* Whether the anchor, of a generation that begins after that version, is one of the plan's. */
+bool plan_anchor_fits(const struct plan *plan, const struct shard_anchor *anchor, uint64_t version);
 
-/* The number of the last step: of all epochs, or max_steps where that is less. */
+/* Micro-batches of a step that its epoch's end does not cut short, but for the first one after the
+ * anchor, which may have others. */
+uint32_t plan_full(const struct plan *plan);
+
+/* The number of the last step: of all epochs, or max_steps where that is less. per_worker: as long
+ * as the generation goes on. */
 uint64_t plan_steps(const struct plan *plan);
 /* Epochs of which all is trained after that step; the number, from 0, of the one that is in work.
  */
 uint32_t plan_epochs_done(const struct plan *plan, uint64_t version);
-/* Positions of all epochs that steps 1 ... version have trained. */
+/* Positions of all epochs that steps 1 ... version have trained; the anchor's version or a later
+ * one. */
 uint64_t plan_records_done(const struct plan *plan, uint64_t version);
 
-/* 0 < version <= plan_steps. */
+/* 0 < version <= plan_steps; after the anchor. */
 struct plan_step plan_step(const struct plan *plan, uint64_t version);
 struct shard_range plan_step_range(const struct plan *plan, const struct plan_step *step);
 /* The positions of one of the step's micro-batches. */
@@ -66,6 +81,6 @@ void plan_records(const struct plan *plan, struct shard_range range, uint64_t *r
 /* What the rank-th of `size` workers computes. */
 struct plan_share plan_share(uint32_t micro_batches, uint32_t rank, uint32_t size);
 
-/* Equal for plans whose steps are the same, also where one of them ends sooner: a checkpoint of the
- * one is one of the other. */
+/* Equal for plans whose steps are the same, also where one of them ends sooner, or they have other
+ * anchors: a checkpoint of the one is one of the other. */
 uint64_t plan_digest(const struct plan *plan);

@@ -133,6 +133,57 @@ static void a_limit_ends_the_plan(void **state)
     assert_int_equal(plan_records_done(&plan, 3), 11 + 8);
 }
 
+/* Generations begin anywhere, with any number of workers, also with the same base once more. */
+static void the_global_batch_follows_the_workers(void **state)
+{
+    (void)state;
+    for (unsigned worlds = 0; worlds < 1u << 14; worlds++) {
+        unsigned counts[EPOCHS][RECORDS] = {0};
+        struct plan plan = plan_of(RECORDS, 1 + worlds % 3, 1 + worlds % 2, 1);
+        plan.per_worker = true;
+        struct shard_anchor anchor = {.next = plan.micro_batches, .later = plan.micro_batches};
+        uint64_t version = 0;
+        for (unsigned i = 0; version < plan_steps(&plan); i++) {
+            const struct shard_extent extent = {RECORDS, EPOCHS, plan.batch};
+            uint32_t size = (worlds >> i % 7 * 2 & 3) + 1;
+            anchor = shard_anchor_move(&anchor, extent, version, plan.micro_batches * size);
+            assert_true(plan_anchor_fits(&plan, &anchor, version));
+            plan.anchor = anchor;
+            for (unsigned steps = i % 3; steps > 0 && version < plan_steps(&plan); steps--) {
+                train(&plan, ++version, size, counts);
+            }
+            assert_true(plan_records_done(&plan, version) <= RECORDS * EPOCHS);
+        }
+        assert_int_equal(plan_records_done(&plan, version), RECORDS * EPOCHS);
+        assert_int_equal(plan_epochs_done(&plan, version), EPOCHS);
+        for (int e = 0; e < EPOCHS; e++) {
+            for (uint64_t r = 0; r < RECORDS; r++) {
+                assert_int_equal(counts[e][r], 1);
+            }
+        }
+    }
+}
+
+static void a_step_is_as_large_as_its_generation_makes_it(void **state)
+{
+    (void)state;
+    struct plan plan = plan_of(100, 2, 3, 0);
+    plan.per_worker = true;
+    assert_int_equal(plan_full(&plan), 3);
+    plan.anchor = (struct shard_anchor){.version = 4, .position = 24, .next = 3, .later = 6};
+    assert_int_equal(plan_full(&plan), 6);
+    assert_int_equal(plan_records_done(&plan, 4), 24);
+    assert_int_equal(plan_step(&plan, 5).count, 6);
+    struct plan_step step = plan_step(&plan, 6);
+    assert_true(step.first == 30 && step.count == 12 && step.micro_batches == 6);
+    plan.max_steps = 5;
+    assert_int_equal(plan_steps(&plan), 5);
+    const struct plan fixed = plan_of(100, 2, 3, 0);
+    assert_false(plan_anchor_fits(&fixed, &plan.anchor, 4));
+    assert_true(plan_anchor_fits(&fixed, &fixed.anchor, 4));
+    assert_false(plan_anchor_fits(&plan, &fixed.anchor, 0));
+}
+
 static void wrong_plans_are_said(void **state)
 {
     (void)state;
@@ -160,6 +211,12 @@ static void plans_are_told_apart(void **state)
     b = a;
     b.batch = 4, b.micro_batches = 2;
     assert_true(plan_digest(&a) != plan_digest(&b));
+    b = a;
+    b.per_worker = true;
+    assert_true(plan_digest(&a) != plan_digest(&b));
+    a = b;
+    b.anchor = (struct shard_anchor){.version = 1, .position = 8, .next = 4, .later = 8};
+    assert_true(plan_digest(&a) == plan_digest(&b));
 }
 
 static void ask_beyond_the_end(void)
@@ -175,11 +232,20 @@ static void ask_beyond_the_limit(void)
     (void)plan_step(&plan, 2);
 }
 
+static void ask_for_a_step_before_the_anchor(void)
+{
+    struct plan plan = plan_of(10, 2, 1, 0);
+    plan.per_worker = true;
+    plan.anchor = (struct shard_anchor){.version = 2, .position = 4, .next = 1, .later = 2};
+    (void)plan_step(&plan, 2);
+}
+
 static void a_step_beyond_the_end_is_a_mistake(void **state)
 {
     (void)state;
     assert_true(test_is_asserted(ask_beyond_the_end));
     assert_true(test_is_asserted(ask_beyond_the_limit));
+    assert_true(test_is_asserted(ask_for_a_step_before_the_anchor));
 }
 
 int main(void)
@@ -190,6 +256,8 @@ int main(void)
         cmocka_unit_test(shares_differ_by_one_pass),
         cmocka_unit_test(the_end_of_an_epoch_is_a_smaller_step),
         cmocka_unit_test(a_limit_ends_the_plan),
+        cmocka_unit_test(the_global_batch_follows_the_workers),
+        cmocka_unit_test(a_step_is_as_large_as_its_generation_makes_it),
         cmocka_unit_test(wrong_plans_are_said),
         cmocka_unit_test(plans_are_told_apart),
         cmocka_unit_test(a_step_beyond_the_end_is_a_mistake),
