@@ -211,6 +211,23 @@ static void code_aside(struct coder *c, struct wire_ranges *aside)
     }
 }
 
+/* None is written as nothing: there is one encoding of it. */
+static void code_anchor(struct coder *c, struct shard_anchor *anchor)
+{
+    bool is_there = c->writes ? anchor->later > 0 : c->at < c->room;
+    if (!is_there || c->wrong) {
+        return;
+    }
+    coder_u64(c, &anchor->version);
+    coder_u32(c, &anchor->epoch);
+    coder_u64(c, &anchor->position);
+    coder_u32(c, &anchor->next);
+    coder_u32(c, &anchor->later);
+    if (anchor->next == 0 || anchor->later == 0) {
+        coder_fail(c, "its steps have no micro-batches");
+    }
+}
+
 void code_open(struct coder *c, struct wire_message *m)
 {
     struct wire_open *open = &m->open;
@@ -229,6 +246,7 @@ void code_open(struct coder *c, struct wire_message *m)
         coder_fail(c, "it suspects too much");
     }
     code_aside(c, &open->aside);
+    code_anchor(c, &open->anchor);
 }
 
 void code_close(struct coder *c, struct wire_message *m)
@@ -268,12 +286,16 @@ void code_dataset_fields(struct coder *c, struct wire_dataset *dataset)
     coder_u32(c, &dataset->block);
     coder_u64(c, &dataset->seed);
     coder_bool(c, &dataset->set_aside);
+    coder_bool(c, &dataset->per_worker);
     coder_u64(c, &dataset->max_steps);
     if (dataset->name.count > WIRE_DATASET_NAME_MAX) {
         coder_fail(c, "the name of its data set is too long");
     }
     if (dataset->records == 0 || dataset->batch == 0) {
         coder_fail(c, "its data set has no records, or none in a micro-batch");
+    }
+    if (dataset->per_worker && dataset->micro_batches == 0) {
+        coder_fail(c, "its data set has no micro-batches for a worker");
     }
 }
 

@@ -1,7 +1,8 @@
 /* What the coordinator and the members of a job say to each other, as bytes.
  *
  * A frame is its length (4 bytes, of what follows), a kind (1), the sender's term (8) and the
- * message's fields, all little-endian, none of them optional; it has no room for anything else. A
+ * message's fields, all little-endian; it has no room for anything else. None of them is optional
+ * but the anchor of OPEN, its last field, which is there where the data set asks for it. A
  * connection begins with HELLO, which is answered by WELCOME or REFUSED; its version says which
  * fields there are. One message has one encoding: what is read and written again is the same bytes.
  *
@@ -37,6 +38,7 @@
  */
 #pragma once
 
+#include "shard/anchor.h"
 #include "shard/range.h"
 
 #include <muster/err.h>
@@ -242,6 +244,7 @@ struct wire_open {
     struct wire_ranges suspects; /* who has any of them at hand says so: PASS */
     struct wire_ranges aside;    /* WIRE_ASIDE_MAX at most: records, not positions, one each, of no
                                     epoch, that nobody trains any more */
+    struct shard_anchor anchor;  /* where the data set has `per_worker`; none otherwise */
 };
 
 struct wire_close {
@@ -260,7 +263,8 @@ struct wire_grant {
 };
 
 /* A data set whose records are planned, not leased: step by step, its positions come in their
- * order, micro_batches * batch of them to a step, fewer in the last step of an epoch. */
+ * order, micro_batches * batch of them to a step, fewer in the last step of an epoch; where it has
+ * `per_worker`, as many as the anchor of its generation says. */
 struct wire_dataset {
     struct wire_text name; /* WIRE_DATASET_NAME_MAX bytes at most */
     uint32_t number;       /* in the job, as ranges name it; the coordinator's answer has it */
@@ -272,6 +276,7 @@ struct wire_dataset {
     uint32_t block;         /* of the shuffle, see shard/order.h */
     uint64_t seed;
     bool set_aside;     /* a record that crashes workers is, and does not fail the job */
+    bool per_worker;    /* micro_batches are those of each worker, not of a step */
     uint64_t max_steps; /* the coordinator's: the log ends with this step; 0: with the last epoch. A
                            worker's 0: it has no word in it */
 };

@@ -31,9 +31,9 @@ static const struct wire_message samples[] = {
     {WIRE_ACK, 13, .ack = {8}},
     {WIRE_GRANT, 14, .grant = {5, true, {ranges, 2}}},
     {WIRE_EXPELLED, 15, .expelled = {5, 1, {"silent", 6}}},
-    {WIRE_DATASET, 16, .dataset = {{"mnist", 5}, 1, 1, 60000, 3, 32, 8, 1, 42, true, 500}},
+    {WIRE_DATASET, 16, .dataset = {{"mnist", 5}, 1, 1, 60000, 3, 32, 8, 1, 42, true, true, 500}},
     {WIRE_ENROLL, 17,
-     .enroll = {{{"mnist", 5}, 1, 1, 60000, 3, 32, 8, 1, 42, true},
+     .enroll = {{{"mnist", 5}, 1, 1, 60000, 3, 32, 8, 1, 42, true, true},
                 {"loss", 4},
                 {"worker-1", 8},
                 true,
@@ -128,7 +128,44 @@ static void a_data_set_is_read_field_by_field(void **state)
     assert_int_equal(d->block, 1);
     assert_int_equal(d->seed, 42);
     assert_true(d->set_aside);
+    assert_true(d->per_worker);
     assert_int_equal(d->max_steps, 500);
+    free(memory);
+}
+
+/* Its last field, where it has one: without it the frame is that of a data set whose steps are all
+ * alike. */
+static void an_anchor_is_there_or_not(void **state)
+{
+    (void)state;
+    enum { ANCHOR_BYTES = 28 };
+    uint8_t bytes[ROOM], without[ROOM];
+    struct wire_message anchored = samples[WIRE_OPEN - 1], m;
+    void *memory;
+    anchored.open.anchor = (struct shard_anchor){8, 1, 640, 2, 6};
+    size_t plain = (size_t)written(&samples[WIRE_OPEN - 1], without);
+    size_t count = (size_t)written(&anchored, bytes);
+    assert_int_equal(count, plain + ANCHOR_BYTES);
+    assert_memory_equal(bytes + WIRE_LENGTH_BYTES, without + WIRE_LENGTH_BYTES,
+                        plain - WIRE_LENGTH_BYTES);
+    assert_int_equal(read_frame(bytes, count, &m, &memory), 0);
+    assert_int_equal(m.open.anchor.version, 8);
+    assert_int_equal(m.open.anchor.epoch, 1);
+    assert_int_equal(m.open.anchor.position, 640);
+    assert_int_equal(m.open.anchor.next, 2);
+    assert_int_equal(m.open.anchor.later, 6);
+    free(memory);
+    for (size_t cut = plain; cut <= count + 1; cut++) {
+        uint32_t length = (uint32_t)(cut - WIRE_LENGTH_BYTES);
+        memcpy(bytes, &length, sizeof length);
+        bool whole = cut == plain || cut == count;
+        assert_int_equal(read_frame(bytes, cut, &m, &memory), whole ? 0 : MUSTER_EPROTO);
+        free(memory);
+    }
+    memset(bytes + plain, 0, ANCHOR_BYTES); /* no other encoding of none */
+    uint32_t length = (uint32_t)(count - WIRE_LENGTH_BYTES);
+    memcpy(bytes, &length, sizeof length);
+    assert_int_equal(read_frame(bytes, count, &m, &memory), MUSTER_EPROTO);
     free(memory);
 }
 
@@ -193,6 +230,10 @@ static void mistakes_are_named(void **state)
         {{WIRE_OPEN, 1, .open = {.generation = 1}}, "it has no member"},
         {{WIRE_DATASET, 1, .dataset = {.records = 1}}, "none in a micro-batch"},
         {{WIRE_DATASET, 1, .dataset = {.batch = 1}}, "no records"},
+        {{WIRE_DATASET, 1, .dataset = {.records = 1, .batch = 1, .per_worker = true}},
+         "no micro-batches for a worker"},
+        {{WIRE_OPEN, 1, .open = {.members = {members, 1}, .anchor = {.later = 1}}},
+         "its steps have no micro-batches"},
         {{WIRE_DATASET, 1, .dataset = {{too_long, 64}, .records = 1, .batch = 1}}, "too long"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -255,6 +296,7 @@ int main(void)
         cmocka_unit_test(each_message_is_read_as_it_was_written),
         cmocka_unit_test(fields_are_where_they_were),
         cmocka_unit_test(a_data_set_is_read_field_by_field),
+        cmocka_unit_test(an_anchor_is_there_or_not),
         cmocka_unit_test(a_frame_that_is_cut_or_too_long_is_refused),
         cmocka_unit_test(a_wrong_byte_is_refused_or_means_something_else),
         cmocka_unit_test(mistakes_are_named),

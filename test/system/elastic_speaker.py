@@ -92,8 +92,8 @@ class Plan:
         return epoch, first, min(self.batch * self.micro_batches, self.records - first)
 
     def frame(self):
-        return frame('DATASET', text(self.name) + struct.pack('<IIQIIIIQ?Q', 0, 0, self.records, self.epochs, self.batch,
-                                                              self.micro_batches, 1, 7, False, 0))
+        return frame('DATASET', text(self.name) + struct.pack('<IIQIIIIQ??Q', 0, 0, self.records, self.epochs, self.batch,
+                                                              self.micro_batches, 1, 7, False, False, 0))
 
 
 class Worker:
