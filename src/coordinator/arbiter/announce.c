@@ -61,6 +61,7 @@ static void append_environment(struct arbiter *a)
 static void append_generation(struct arbiter *a, const struct rendezvous_effect *effect)
 {
     size_t offset = a->out->bytes.used;
+    arbiter_anchor_move(a, effect);
     if (effect->restore) {
         replay_forget_checkpoints(a, effect->version);
     }

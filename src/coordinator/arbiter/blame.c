@@ -203,12 +203,10 @@ static void suspect_next_step(struct arbiter *a)
     for (uint32_t i = 0; shard_progress(a->ledger.shard, i, &data); i++) {
         const struct shard_dataset *spec = &data.dataset;
         if (spec->micro_batches > 0 && data.epoch < spec->epochs) {
-            uint64_t each = (uint64_t)spec->batch * spec->micro_batches;
-            uint64_t left = spec->size - data.epoch_done;
             const struct shard_range step = {.dataset = i,
                                              .epoch = data.epoch,
                                              .first = data.epoch_done,
-                                             .count = (uint32_t)(left < each ? left : each)};
+                                             .count = arbiter_step_positions(a, &data)};
             uint32_t met;
             (void)tries_of(a, step, &met);
             if (met == 0) {

@@ -84,6 +84,11 @@ void arbiter_datasets_read(const struct wire_dataset *told, uint32_t micro_batch
     memcpy(ret->name, told->name.bytes, told->name.count);
 }
 
+static uint32_t per_worker(const struct shard_dataset *spec)
+{
+    return spec->per_worker ? spec->micro_batches : 0;
+}
+
 bool arbiter_datasets_agree(const struct shard_dataset *theirs, const struct shard_dataset *job,
                             char *ret_why)
 {
@@ -95,6 +100,7 @@ bool arbiter_datasets_agree(const struct shard_dataset *theirs, const struct sha
         {"records", theirs->size, job->size},
         {"epochs", theirs->epochs, job->epochs},
         {"batch", theirs->batch, job->batch},
+        {"micro_batches_per_worker", per_worker(theirs), per_worker(job)},
         {"micro_batches", theirs->micro_batches, job->micro_batches},
         {"shuffle", theirs->block, job->block},
         {"seed", theirs->seed, job->seed},
@@ -113,6 +119,17 @@ bool arbiter_datasets_agree(const struct shard_dataset *theirs, const struct sha
     return true;
 }
 
+/* The steps of the log are those of one data set then, from the first generation on. */
+static bool has_room_beside(const struct arbiter *a, const struct shard_dataset *spec)
+{
+    struct shard_progress other;
+    bool alone = !spec->per_worker || a->rendezvous->generation == 0;
+    for (uint32_t i = 0; alone && shard_progress(a->ledger.shard, i, &other); i++) {
+        alone = !spec->per_worker && !other.dataset.per_worker;
+    }
+    return alone;
+}
+
 /* What a member says may be anything; what the job says is right. */
 static bool may_declare(const struct arbiter *a, const struct shard_dataset *spec, uint32_t number,
                         char *ret_why)
@@ -129,6 +146,12 @@ static bool may_declare(const struct arbiter *a, const struct shard_dataset *spe
                (uint64_t)spec->batch * spec->micro_batches > UINT32_MAX) {
         snprintf(ret_why, ARBITER_WHY_BYTES, "data set \"%s\": %s", spec->name,
                  shard_reason_text(SHARD_BAD_REQUEST));
+    } else if (!has_room_beside(a, spec)) {
+        snprintf(
+            ret_why, ARBITER_WHY_BYTES,
+            "data set \"%s\": where micro_batches_per_worker is given, a job has no other data "
+            "set that is trained step by step",
+            spec->name);
     } else {
         return true;
     }
@@ -149,6 +172,7 @@ void arbiter_datasets_answer(struct arbiter *a, uint64_t to, const struct shard_
                                                .block = spec->block,
                                                .seed = spec->seed,
                                                .set_aside = spec->set_aside,
+                                               .per_worker = spec->per_worker,
                                                .max_steps = a->ledger.max_steps}};
     arbiter_send(a, to, &message);
 }
@@ -158,11 +182,12 @@ void arbiter_datasets_hear(struct arbiter *a, const struct wire_dataset *told)
     struct shard_dataset job = {0};
     char why[ARBITER_WHY_BYTES];
     uint32_t number;
-    bool added = false;
+    bool added = false, says = told->micro_batches > 0;
     bool known = arbiter_datasets_find(a->ledger.shard, &told->name, &number, &job);
     uint32_t settled = known ? job.micro_batches : a->micro_batches;
     struct shard_dataset spec;
-    arbiter_datasets_read(told, told->micro_batches > 0 ? told->micro_batches : settled, &spec);
+    arbiter_datasets_read(told, says ? told->micro_batches : settled, &spec);
+    spec.per_worker = says ? told->per_worker : job.per_worker;
     if (known ? !arbiter_datasets_agree(&spec, &job, why) : !may_declare(a, &spec, number, why)) {
         arbiter_refuse(a, a->event->incarnation, why);
         return;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { NUMBER_BYTES = 8, DATASET_NUMBERS = 9 };
+enum { NUMBER_BYTES = 8, DATASET_NUMBERS = 9, GROWING_NUMBERS };
 
 void entry_write_number(uint64_t number, struct buf *ret)
 {
@@ -47,6 +47,9 @@ void entry_write_dataset(const struct shard_dataset *spec, struct buf *ret)
     entry_write_number(spec->overlap, ret);
     entry_write_number(spec->set_aside, ret);
     entry_write_number(spec->micro_batches, ret);
+    if (spec->per_worker) {
+        entry_write_number(spec->per_worker, ret);
+    }
 }
 
 int entry_write_message(const struct wire_message *message, struct buf *ret, struct muster_err *err)
@@ -110,15 +113,19 @@ int entry_read_term(const uint8_t *bytes, size_t count, uint64_t *ret, struct mu
 int entry_read_dataset(const uint8_t *bytes, size_t count, struct shard_dataset *ret,
                        struct muster_err *err)
 {
-    uint64_t numbers[DATASET_NUMBERS];
-    if (count != SHARD_NAME_BYTES + sizeof numbers || !memchr(bytes, 0, SHARD_NAME_BYTES)) {
+    uint64_t numbers[GROWING_NUMBERS];
+    bool grows = count == SHARD_NAME_BYTES + sizeof numbers;
+    bool is_one = grows || count == SHARD_NAME_BYTES + DATASET_NUMBERS * sizeof numbers[0];
+    if (!is_one || !memchr(bytes, 0, SHARD_NAME_BYTES)) {
         return damaged(err, "data set");
     }
-    for (int i = 0; i < DATASET_NUMBERS; i++) {
+    numbers[DATASET_NUMBERS] = 1;
+    for (int i = 0; i < DATASET_NUMBERS + grows; i++) {
         numbers[i] = entry_read_number(bytes + SHARD_NAME_BYTES + i * NUMBER_BYTES);
     }
     if (numbers[0] >= SHARD_TASKS || numbers[2] > UINT32_MAX || numbers[4] > UINT32_MAX ||
-        numbers[5] > UINT32_MAX || numbers[6] > 1 || numbers[7] > 1 || numbers[8] > UINT32_MAX) {
+        numbers[5] > UINT32_MAX || numbers[6] > 1 || numbers[7] > 1 || numbers[8] > UINT32_MAX ||
+        numbers[DATASET_NUMBERS] != 1) {
         return damaged(err, "data set");
     }
     *ret = (struct shard_dataset){.task = (enum shard_task)numbers[0],
@@ -129,7 +136,8 @@ int entry_read_dataset(const uint8_t *bytes, size_t count, struct shard_dataset 
                                   .batch = (uint32_t)numbers[5],
                                   .overlap = numbers[6],
                                   .set_aside = numbers[7],
-                                  .micro_batches = (uint32_t)numbers[8]};
+                                  .micro_batches = (uint32_t)numbers[8],
+                                  .per_worker = grows};
     memcpy(ret->name, bytes, SHARD_NAME_BYTES);
     return 0;
 }

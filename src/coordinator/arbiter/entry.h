@@ -12,8 +12,8 @@
 #include "wire/wire.h"
 
 enum entry_kind {
-    ENTRY_DATASET = 1,
-    ENTRY_TERM,       /* a number */
+    ENTRY_DATASET = 1, /* entry_write_dataset: a number more where it has per_worker */
+    ENTRY_TERM,        /* a number */
     ENTRY_GENERATION, /* OPEN, as sent; the ages of its members; the step that it commits, if any */
     ENTRY_STEPS,      /* COMMITS */
     ENTRY_CHECKPOINT, /* CHECKPOINT */

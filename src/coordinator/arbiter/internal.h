@@ -82,6 +82,9 @@ struct arbiter {
     struct shard_dataset datasets[SHARD_DATASETS_MAX];
     size_t dataset_count;
     uint32_t micro_batches;
+    struct shard_anchor anchor;        /* of `anchored`, where its steps follow the workers */
+    struct shard_anchor anchor_before; /* while that is being recorded: of the open one */
+    uint64_t anchored;                 /* a generation */
     struct card *cards;
     struct saved saved[RENDEZVOUS_CHECKPOINTS_MAX]; /* in the journal; their versions ascend */
     size_t saved_count;
@@ -205,6 +208,23 @@ bool arbiter_datasets_agree(const struct shard_dataset *theirs, const struct sha
                             char *ret_why);
 void arbiter_datasets_answer(struct arbiter *a, uint64_t to, const struct shard_dataset *spec,
                              uint32_t number);
+
+/* ---- Steps whose size follows the workers (anchors.c) ---- */
+
+/* The generation is recorded, before the step that it commits, if any. */
+void arbiter_anchor_move(struct arbiter *a, const struct rendezvous_effect *effect);
+/* It was read from the journal, and so was all before it. */
+void arbiter_anchor_take(struct arbiter *a, const struct wire_open *open);
+const struct shard_anchor *arbiter_anchor_of(const struct arbiter *a, uint64_t generation);
+/* Fails where the next step has more or fewer records than its generation says. */
+void arbiter_anchor_check(struct arbiter *a, const struct wire_step *step);
+
+/* Of the next step of a planned data set that is not done. */
+uint32_t arbiter_step_positions(const struct arbiter *a, const struct shard_progress *data);
+/* Of all steps until this one of a planned data set; `all`: it is not the first to end them, is
+ * none (0), or the data set is not planned. */
+uint64_t arbiter_positions_until(const struct arbiter *a, const struct shard_dataset *spec,
+                                 uint64_t version, uint64_t all);
 
 /* ---- Records (records.c) ---- */
 

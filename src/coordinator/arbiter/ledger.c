@@ -164,7 +164,7 @@ static int add_newer(const struct ledger *ledger, struct shard_state *shard)
     return r;
 }
 
-static int restore(struct ledger *ledger, const uint8_t *bytes, size_t count,
+static int restore(const struct ledger *ledger, const uint8_t *bytes, size_t count,
                    struct shard_state **ret, struct muster_err *err)
 {
     int r = shard_restore(bytes, count, 0, ret);
@@ -306,6 +306,26 @@ int ledger_set_checkpoint(struct ledger *ledger, uint64_t version, struct muster
     return r;
 }
 
+static int no_checkpoint(uint64_t version, struct muster_err *err)
+{
+    return muster_fail(err, MUSTER_EDATA, "no checkpoint has version %llu",
+                       (unsigned long long)version);
+}
+
+int ledger_look_back(const struct ledger *ledger, uint64_t version, struct shard_state **ret,
+                     struct muster_err *err)
+{
+    const struct ledger_state newest = {ledger->checkpoint, ledger->base, ledger->base_bytes};
+    const struct ledger_state *found = newest.version == version ? &newest : NULL;
+    for (size_t i = 0; i < ledger->older_count && !found; i++) {
+        found = ledger->older[i].version == version ? &ledger->older[i] : NULL;
+    }
+    if (!found) {
+        return no_checkpoint(version, err);
+    }
+    return found->bytes ? restore(ledger, found->bytes, found->count, ret, err) : 0;
+}
+
 int ledger_cut(struct ledger *ledger, uint64_t version, struct muster_err *err)
 {
     struct shard_state *shard = NULL;
@@ -313,8 +333,7 @@ int ledger_cut(struct ledger *ledger, uint64_t version, struct muster_err *err)
         pop_older(ledger);
     }
     if (ledger->checkpoint != version) {
-        return muster_fail(err, MUSTER_EDATA, "no checkpoint has version %llu",
-                           (unsigned long long)version);
+        return no_checkpoint(version, err);
     }
     int r = ensure_base(ledger, err);
     r = r < 0 ? r : restore(ledger, ledger->base, ledger->base_bytes, &shard, err);

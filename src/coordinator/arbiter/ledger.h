@@ -58,6 +58,10 @@ int ledger_set_checkpoint(struct ledger *ledger, uint64_t version, struct muster
 /* The checkpoint of that version is the newest, and the steps after it do not count; nobody holds
  * anything, and nothing is served. MUSTER_EDATA: there is none of that version. */
 int ledger_cut(struct ledger *ledger, uint64_t version, struct muster_err *err);
+/* The records at that checkpoint; NULL: nothing was committed yet. The caller frees it.
+ * MUSTER_EDATA: there is none of that version. */
+int ledger_look_back(const struct ledger *ledger, uint64_t version, struct shard_state **ret,
+                     struct muster_err *err);
 /* After ledger_read: a state of `older`, in their order. MUSTER_EDATA: it is none. */
 int ledger_add_older(struct ledger *ledger, uint64_t version, const uint8_t *bytes, size_t count,
                      struct muster_err *err);

@@ -102,6 +102,7 @@ static void open_generation(struct arbiter *a, const struct entry_generation *ge
                                       .lineage = open->lineage,
                                       .restore = open->restore});
     a->asides_opened = open->aside.count;
+    arbiter_anchor_take(a, open);
     replay_members(a, generation);
 }
 

@@ -196,6 +196,7 @@ void arbiter_write_open(struct arbiter *a, const struct rendezvous_effect *effec
     a->asides_opened = next ? a->asides.count : a->asides_opened;
     message.open.aside =
         (struct wire_ranges){aside, asides_list(&a->asides, a->asides_opened, aside)};
+    message.open.anchor = *arbiter_anchor_of(a, effect->generation);
     write_frame(a, &message, ret);
 }
 

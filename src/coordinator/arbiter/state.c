@@ -184,17 +184,9 @@ static uint64_t add_up(uint64_t sum, uint64_t records)
     return sum == UINT64_MAX || records == UINT64_MAX ? UINT64_MAX : sum + records;
 }
 
-/* Positions that max_steps steps of the data set have, where there is such a limit, and its epochs
- * have more. A log is of one planned data set. */
-static uint64_t within_limit(const struct shard_dataset *spec, uint64_t max_steps, uint64_t all)
-{
-    uint64_t step = (uint64_t)spec->batch * spec->micro_batches;
-    uint64_t steps = step > 0 ? spec->size / step + (spec->size % step > 0) : 0;
-    bool is_cut = max_steps > 0 && steps > 0 && max_steps / steps < spec->epochs;
-    return is_cut ? max_steps / steps * spec->size + max_steps % steps * step : all;
-}
-
-static void count_records(const struct shard_progress *data, struct arbiter_figures *ret)
+/* A log is of one planned data set: a limit of steps is of its steps. */
+static void count_records(const struct arbiter *a, const struct shard_progress *data,
+                          struct arbiter_figures *ret)
 {
     const struct shard_dataset *spec = &data->dataset;
     bool is_done = data->epoch == spec->epochs;
@@ -204,7 +196,7 @@ static void count_records(const struct shard_progress *data, struct arbiter_figu
     }
     ret->records_done += data->epoch * spec->size + data->epoch_done;
     uint64_t all = spec->epochs == SHARD_ENDLESS ? UINT64_MAX : spec->epochs * spec->size;
-    ret->records = add_up(ret->records, within_limit(spec, ret->max_steps, all));
+    ret->records = add_up(ret->records, arbiter_positions_until(a, spec, ret->max_steps, all));
     ret->records_asked = add_up(ret->records_asked, all);
 }
 
@@ -222,7 +214,7 @@ void arbiter_figures(const struct arbiter *a, struct arbiter_figures *ret)
     }
     for (uint32_t i = 0; arbiter_dataset(a, i, &data); i++) {
         if (data.dataset.task == SHARD_TRAIN || data.dataset.micro_batches > 0) {
-            count_records(&data, ret);
+            count_records(a, &data, ret);
         }
     }
 }
