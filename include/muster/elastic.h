@@ -4,8 +4,9 @@
  * around one coordinator (`muster coordinator`). A step of the job consists of micro-batches; each
  * worker computes its share of them, one pass each, and the step commits on every worker or on
  * none. When a worker is lost, the others compute its passes and the step's result is the same: the
- * records of a step depend on how many were committed before it, never on who is there, and the
- * sum over its micro-batches is taken over one fixed tree. No record is lost, or counted twice.
+ * records of a step depend on how many were committed before it, never on who is there (unless the
+ * global batch is to follow the workers: micro_batches_per_worker), and the sum over its
+ * micro-batches is taken over one fixed tree. No record is lost, or counted twice.
  *
  *     muster_elastic_open(&options, &job, &err);
  *     muster_elastic_state(job, pieces, num_pieces, &err);       model and optimizer
@@ -67,11 +68,17 @@ struct muster_elastic_options {
     uint32_t set_aside;          /* 1: a record of which three workers died, one after the other, is
                                     left out from then on, and the coordinator lists it; else the
                                     job fails. 0: MUSTER_SET_ASIDE, or 0. Not with whole_passes */
+    uint32_t micro_batches_per_worker; /* in place of micro_batches: a step has so many times the
+                                          workers of its generation, and the global batch grows and
+                                          shrinks with them. A generation's first step is as large
+                                          as it would have been without it: it may be one that is
+                                          tried again. The records are cut into other steps than by
+                                          other workers, so the model depends on who was there */
 };
 /* clang-format off */
 #define MUSTER_ELASTIC_OPTIONS_INIT                                                                \
     {sizeof(struct muster_elastic_options), NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0,  \
-     60000, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0}
+     60000, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0}
 /* clang-format on */
 
 /* Connects to the coordinator, and opens an endpoint. Imports, data and devices should be ready:
@@ -113,10 +120,12 @@ struct muster_elastic_pass {
     uint32_t micro_batch_records; /* more than record_count: records of the micro-batch may have
                                      crashed workers, and are computed in parts, a pass each, or
                                      are set aside */
+    uint32_t step_records;        /* of the step, by all workers: the global batch, less those that
+                                     are set aside. The same whenever the step is tried again */
 };
 /* clang-format off */
 #define MUSTER_ELASTIC_PASS_INIT                                                                   \
-    {sizeof(struct muster_elastic_pass), 0, 0, 0, 0, NULL, 0, 0.0, 0, 0, 0, 0, 0}
+    {sizeof(struct muster_elastic_pass), 0, 0, 0, 0, NULL, 0, 0.0, 0, 0, 0, 0, 0, 0}
 /* clang-format on */
 
 /* 1: a pass is to be computed. 0: all epochs are committed, or as many steps as the coordinator was

@@ -49,8 +49,8 @@ static int wait_for_coordinator(struct muster_elastic *job, int64_t connect_ms,
 static int allocate(struct muster_elastic *job, struct muster_err *err)
 {
     job->records = malloc(job->plan.batch * sizeof *job->records);
-    job->extras = calloc(job->plan.micro_batches, job->extra_bytes + 1);
-    return job->records && job->extras ? 0 : muster_fail(err, MUSTER_ENOMEM, "no memory for a job");
+    return job->records ? generation_make_room(job, &job->plan, err)
+                        : muster_fail(err, MUSTER_ENOMEM, "no memory for a job");
 }
 
 int muster_elastic_open(const struct muster_elastic_options *options, struct muster_elastic **ret,

@@ -6,6 +6,7 @@
 #include "commit/planted.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- Who computes what ---- */
@@ -20,7 +21,7 @@ static bool computes(const struct generation *g, const struct plan_step *step, i
 static bool is_balanced(const struct muster_elastic *job, const struct plan_step *step)
 {
     return job->balance.generation == job->mine->number && step->version > job->balance.version &&
-           step->micro_batches == job->plan.micro_batches;
+           step->micro_batches == plan_full(&job->mine->plan);
 }
 
 static void divide(const struct muster_elastic *job, struct plan_share *ret)
@@ -79,14 +80,14 @@ struct plan_share generation_share(const struct muster_elastic *job)
 void generation_balance(struct muster_elastic *job, uint64_t version, const uint64_t *pass_ns)
 {
     struct plan_share shares[MUSTER_MAX_RANKS];
-    struct plan_step step = plan_step(&job->plan, version);
+    const struct plan *plan = &job->mine->plan; /* the mutex is not held */
+    struct plan_step step = plan_step(plan, version);
     uint32_t counts[MUSTER_MAX_RANKS] = {0};
     if (job->looked_number != job->mine->number) {
         job->looked_number = job->mine->number;
         job->looked_version = job->mine->base;
     }
-    if (version < job->looked_version + BALANCE_STEPS ||
-        step.micro_batches < job->plan.micro_batches) {
+    if (version < job->looked_version + BALANCE_STEPS || step.micro_batches < plan_full(plan)) {
         return;
     }
     job->looked_version = version;
@@ -281,12 +282,34 @@ static int form_with(struct muster_elastic *job, const struct generation *g,
     return r;
 }
 
+int generation_make_room(struct muster_elastic *job, const struct plan *plan,
+                         struct muster_err *err)
+{
+    uint32_t full = plan_full(plan), next = plan->anchor.next, most = full > next ? full : next;
+    size_t each = job->extra_bytes + 1;
+    if (most <= job->extras_room) {
+        return 0;
+    }
+    char *extras = realloc(job->extras, most * each);
+    if (!extras) {
+        return muster_fail(err, MUSTER_ENOMEM, "no memory for what %u passes bring", most);
+    }
+    memset(extras + job->extras_room * each, 0, (most - job->extras_room) * each);
+    job->extras = extras;
+    job->extras_room = most;
+    return 0;
+}
+
 /* The next one is formed while nothing of the former can complete: it was closed. */
 static int form(struct muster_elastic *job, struct muster_err *err)
 {
     struct muster_err failure = MUSTER_ERR_INIT;
     struct muster_comm *comm = NULL;
     struct generation *mine = job->mine;
+    int r = generation_make_room(job, &job->generation->plan, err);
+    if (r < 0) {
+        return r;
+    }
     job->todo.form = false;
     if (!aside_equals(&mine->aside, &job->generation->aside)) {
         passes_clear(&job->passes); /* they were weighted by more records */
@@ -296,7 +319,7 @@ static int form(struct muster_elastic *job, struct muster_err *err)
     job->vote.odd[mine->rank] = job->todo.heal;
     generation_leave(job);
     pthread_mutex_unlock(&job->mutex);
-    int r = form_with(job, mine, &comm, &failure);
+    r = form_with(job, mine, &comm, &failure);
     pthread_mutex_lock(&job->mutex);
     bool current = job->core.generation == mine->number && job->core.stage == COMMIT_WORKING;
     if (r < 0) {

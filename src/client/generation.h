@@ -36,5 +36,8 @@ void generation_fill(struct muster_elastic *job);
 size_t generation_ahead(struct muster_elastic *job, size_t passes, uint64_t *ret_records,
                         size_t room, size_t *ret_counts);
 
+/* Of job->extras, for any step of the plan. MUSTER_ENOMEM. */
+int generation_make_room(struct muster_elastic *job, const struct plan *plan,
+                         struct muster_err *err);
 /* Ends the communicator. */
 void generation_leave(struct muster_elastic *job);

@@ -52,12 +52,14 @@ static int settle(struct muster_elastic *job, const struct wire_dataset *told,
     struct plan plan = job->plan;
     plan.dataset = told->number;
     plan.micro_batches = told->micro_batches;
+    plan.per_worker = told->per_worker;
     plan.max_steps = told->max_steps;
     const struct plan its = {.records = told->records,
                              .seed = told->seed,
                              .epochs = told->epochs,
                              .batch = told->batch,
                              .micro_batches = told->micro_batches,
+                             .per_worker = told->per_worker,
                              .shuffle = told->block,
                              .dataset = told->number,
                              .max_steps = told->max_steps};
@@ -140,6 +142,12 @@ static int copy_open(const struct muster_elastic *job, const struct wire_open *t
     if (told->members.count > MUSTER_MAX_RANKS) {
         return muster_fail(err, MUSTER_EUNSUPPORTED, "a generation of %u workers: at most %d",
                            told->members.count, MUSTER_MAX_RANKS);
+    }
+    ret->plan = job->plan;
+    ret->plan.anchor = told->anchor;
+    if (!plan_anchor_fits(&job->plan, &told->anchor, told->base)) {
+        return muster_fail(err, MUSTER_EPROTO,
+                           "a generation was sent whose steps are none of this data set");
     }
     for (int i = 0; i < ret->size; i++) {
         copy_member(ret, i, &told->members.list[i]);

@@ -40,6 +40,10 @@ static void apply(struct muster_elastic *job)
 static void form(struct muster_elastic *job, const struct generation *open)
 {
     *job->generation = *open;
+    job->plan.anchor = open->plan.anchor;
+    if (job->plan.per_worker) {
+        recording_note_plan(job);
+    }
     job->todo.form = true;
     if (job->readable) { /* the same version: who joins need not wait for the user's thread */
         obey_show(job);

@@ -50,6 +50,22 @@ static int copy_texts(struct muster_elastic *job, const struct muster_elastic_op
                                  "the name of a data set", &job->dataset, err);
 }
 
+/* Those of each worker the program alone says: MUSTER_MICRO_BATCHES is of the step. */
+static int read_micro_batches(const struct muster_elastic_options *o, struct plan *ret,
+                              struct muster_err *err)
+{
+    ret->per_worker = o->micro_batches_per_worker > 0;
+    if (ret->per_worker && o->micro_batches > 0) {
+        return muster_fail(err, MUSTER_EINVAL,
+                           "micro_batches is of a step, and micro_batches_per_worker is of each "
+                           "worker: a job has one of them");
+    }
+    ret->micro_batches = o->micro_batches_per_worker;
+    return ret->per_worker
+               ? 0
+               : read_number(o->micro_batches, "MUSTER_MICRO_BATCHES", &ret->micro_batches, err);
+}
+
 static int read_plan(struct muster_elastic *job, const struct muster_elastic_options *o,
                      struct muster_err *err)
 {
@@ -58,7 +74,7 @@ static int read_plan(struct muster_elastic *job, const struct muster_elastic_opt
                               .epochs = o->epochs,
                               .batch = o->batch,
                               .shuffle = o->shuffle};
-    int r = read_number(o->micro_batches, "MUSTER_MICRO_BATCHES", &job->plan.micro_batches, err);
+    int r = read_micro_batches(o, &job->plan, err);
     r = r < 0 ? r : read_number(o->digest_steps, "MUSTER_DIGEST_STEPS", &job->digest_steps, err);
     r = r < 0 ? r : read_set_aside(job, o->set_aside, err);
     struct plan least = job->plan; /* where the coordinator says how many */

@@ -64,11 +64,13 @@ static void fill_pass(struct muster_elastic *job, uint32_t micro_batch,
 {
     struct plan_step step = plan_step(&job->plan, job->core.version + 1);
     struct plan_share span = job->passes.span;
+    uint32_t all = generation_records(job, plan_step_range(&job->plan, &step));
     *ret = (struct muster_elastic_pass){.struct_size = sizeof *ret,
                                         .version = step.version,
                                         .epoch = step.epoch,
                                         .micro_batch = micro_batch,
                                         .micro_batches = step.micro_batches,
+                                        .step_records = all,
                                         .records = job->records,
                                         .generation = job->mine->number,
                                         .rank = job->mine->rank,
@@ -79,7 +81,6 @@ static void fill_pass(struct muster_elastic *job, uint32_t micro_batch,
         struct shard_range whole = plan_micro_batch(&job->plan, &step, micro_batch);
         uint32_t done = passes_positions(&job->passes, step.version, micro_batch);
         struct shard_range range = generation_part(job, whole, done);
-        uint32_t all = generation_records(job, plan_step_range(&job->plan, &step));
         ret->record_count = aside_records_left(&job->mine->aside, &job->plan, range, job->records);
         ret->micro_batch_records = whole.count;
         ret->share = (double)ret->record_count / all;

@@ -19,8 +19,11 @@ void recording_begin(struct muster_elastic *job)
 void recording_note_plan(const struct muster_elastic *job)
 {
     const struct plan *p = &job->plan;
-    const uint64_t fields[] = {p->records,       p->seed,    p->epochs,  p->batch,
-                               p->micro_batches, p->shuffle, p->dataset, p->max_steps};
+    const uint64_t fields[] = {p->records,        p->seed,          p->epochs,
+                               p->batch,          p->micro_batches, p->shuffle,
+                               p->dataset,        p->max_steps,     p->per_worker,
+                               p->anchor.version, p->anchor.epoch,  p->anchor.position,
+                               p->anchor.next,    p->anchor.later};
     if (job->recording) {
         recording_write_numbers(job->recording, RECORDING_PLAN, fields, LENGTH(fields));
     }

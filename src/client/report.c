@@ -46,7 +46,8 @@ void report_dataset(struct muster_elastic *job)
                                          .micro_batches = job->plan.micro_batches,
                                          .block = job->plan.shuffle,
                                          .seed = job->plan.seed,
-                                         .set_aside = job->set_aside}};
+                                         .set_aside = job->set_aside,
+                                         .per_worker = job->plan.per_worker}};
     say(job, UPLINK_DECLARING, &m);
 }
 

@@ -102,7 +102,8 @@ static void ask_to_leave(struct muster_elastic *job)
 /* One that was too short to be told of, and is not over yet. */
 static void tell_of_pass(struct muster_elastic *job)
 {
-    if (job->computing && job->at_hand.count == 0) {
+    bool current = job->pass_version == job->core.version + 1;
+    if (job->computing && current && job->at_hand.count == 0) {
         struct plan_step step = plan_step(&job->plan, job->pass_version);
         job->at_hand = plan_micro_batch(&job->plan, &step, job->pass_micro_batch);
         report_pass(job);

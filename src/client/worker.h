@@ -70,6 +70,7 @@ struct generation {
     struct shard_range suspects[WIRE_SUSPECTS_MAX]; /* workers have died of */
     uint32_t suspect_count;
     struct aside aside; /* of this worker's data set */
+    struct plan plan;   /* with the generation's anchor */
 };
 
 /* Of the steps after `version` in that generation; else shares are alike. */
@@ -173,7 +174,8 @@ struct muster_elastic {
     struct muster_endpoint *endpoint;
     struct muster_region *region;
     struct wire_address address;
-    struct plan plan; /* micro_batches and dataset: the coordinator's, once the link was up */
+    struct plan plan; /* micro_batches and dataset: the coordinator's, once the link was up. Its
+                         anchor is that of core.generation, and the mutex guards it */
     pthread_t thread;
     int wake_fd; /* an eventfd: the link has something to do */
     _Atomic bool leave_asked;
@@ -201,11 +203,12 @@ struct muster_elastic {
     bool is_kept;
     void *sum_parts; /* this worker's, of a sum within the step */
     size_t sum_room;
-    uint64_t sums;     /* of the step that is under way, in this generation */
-    uint64_t summed;   /* the generation in which they were taken; 0: there was none */
-    void *extras;      /* by micro-batch, of the step that was committed last or is under way */
-    bool pristine;     /* the model is as the user made it */
-    uint64_t restored; /* the version that was read from a checkpoint; 0: none was */
+    uint64_t sums;        /* of the step that is under way, in this generation */
+    uint64_t summed;      /* the generation in which they were taken; 0: there was none */
+    void *extras;         /* by micro-batch, of the step that was committed last or is under way */
+    uint32_t extras_room; /* micro-batches */
+    bool pristine;        /* the model is as the user made it */
+    uint64_t restored;    /* the version that was read from a checkpoint; 0: none was */
 
     /* ---- both, under the mutex ---- */
     pthread_mutex_t mutex;

@@ -18,7 +18,8 @@ enum recording_kind {
     /* of a worker */
     RECORDING_MEMBER, /* an incarnation: commit_member_init */
     RECORDING_COMMIT, /* commit_code of a step */
-    RECORDING_PLAN,   /* the plan, as it is known now: struct plan in its order */
+    RECORDING_PLAN,   /* the plan, as it is known now, and with each anchor that it gets: its
+                         fields, and those of the anchor */
     RECORDING_PASS,   /* that was handed out: version, generation, rank, size, micro-batch, first
                          position, positions; then its records */
     /* of a coordinator */

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEAD_BYTES = 8, PASS_HEAD = 7, PLAN_FIELDS = 8, RECORDS_MAX = 1 << 16 };
+enum { HEAD_BYTES = 8, PASS_HEAD = 7, PLAN_FIELDS = 14, RECORDS_MAX = 1 << 16 };
 
 struct entry {
     uint32_t kind;
@@ -120,7 +120,13 @@ static bool plan_settles(struct replay *r, const struct entry *e)
                                 .micro_batches = (uint32_t)f[4],
                                 .shuffle = (uint32_t)f[5],
                                 .dataset = (uint32_t)f[6],
-                                .max_steps = f[7]};
+                                .max_steps = f[7],
+                                .per_worker = f[8] != 0,
+                                .anchor = {.version = f[9],
+                                           .epoch = (uint32_t)f[10],
+                                           .position = f[11],
+                                           .next = (uint32_t)f[12],
+                                           .later = (uint32_t)f[13]}};
     }
     return e->count == sizeof f && !plan_check(&r->plan);
 }
@@ -133,7 +139,8 @@ static bool pass_begins(struct replay *r, const struct entry *e)
     for (size_t i = 0; i < PASS_HEAD && e->count >= sizeof f; i++) {
         f[i] = recording_number(e->bytes + 8 * i);
     }
-    if (e->count < sizeof f || f[6] > RECORDS_MAX || f[0] == 0 || f[0] > plan_steps(&r->plan)) {
+    if (e->count < sizeof f || f[6] > RECORDS_MAX || f[0] <= r->plan.anchor.version ||
+        f[0] > plan_steps(&r->plan)) {
         return false;
     }
     struct plan_step step = plan_step(&r->plan, f[0]);
