@@ -169,6 +169,14 @@ static void check_asides(struct job *job, bool leased, int16_t poison, bool lost
     }
 }
 
+static bool has_every_step(const struct job *job, const struct arbiter *arbiter,
+                           const struct shard_progress *data)
+{
+    uint64_t version = arbiter_version(arbiter), limit = job->config.max_steps;
+    bool has = data->epoch == data->dataset.epochs || (limit > 0 && version == limit);
+    return has && (job->config.per_worker || version == plan_steps(&job->plan));
+}
+
 static void end(struct job *job)
 {
     struct arbiter *arbiter = job->coordinator.arbiter;
@@ -177,7 +185,7 @@ static void end(struct job *job)
     const double *sums;
     job->coordinator.over = true;
     /* Leases may be over before a member has said what it trains. */
-    if (arbiter_dataset(arbiter, 0, &data) && arbiter_version(arbiter) != plan_steps(&job->plan)) {
+    if (arbiter_dataset(arbiter, 0, &data) && !has_every_step(job, arbiter, &data)) {
         job_break(job, "the job is done when all records are in the log");
     }
     check_asides(job, false, job->config.poison, job->hangs + job->cuts > 0);
@@ -437,7 +445,7 @@ void coordinator_compact(struct job *job)
     buf_done(&bytes);
 }
 
-bool coordinator_has_all(struct job *job)
+bool coordinator_has_all(struct job *job, uint64_t version)
 {
     struct coordinator *c = &job->coordinator;
     struct muster_err err = MUSTER_ERR_INIT;
@@ -447,7 +455,7 @@ bool coordinator_has_all(struct job *job)
     assert(r == 0);
     arbiter_effects_init(&effects);
     r = replay(c, c->durable, arbiter, &effects, job->now_ms, &err);
-    bool all = r == 0 && arbiter_version(arbiter) == plan_steps(&job->plan);
+    bool all = r == 0 && arbiter_version(arbiter) == version;
     arbiter_effects_done(&effects);
     arbiter_free(arbiter);
     return all;

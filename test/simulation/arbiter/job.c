@@ -34,6 +34,7 @@ void job_init(struct job *job, const struct job_config *config, uint64_t random)
                               .epochs = config->epochs,
                               .batch = config->batch,
                               .micro_batches = config->micro_batches,
+                              .per_worker = config->per_worker,
                               .max_steps = config->max_steps};
     for (uint8_t place = 0; place < place_count(config); place++) {
         if (place < config->trainers || place >= config->trainers + config->joiners) {

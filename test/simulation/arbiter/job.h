@@ -58,6 +58,7 @@ struct job_config {
     uint16_t kinds;        /* of enum fault */
     int16_t poison;        /* a position of the first epoch that its worker dies of; POISON_NONE */
     int16_t leased_poison; /* a record that its worker by leases dies of; POISON_NONE */
+    bool per_worker;       /* micro_batches are those of each trainer */
     bool set_aside;        /* it is set aside, and the job goes on */
     bool relaunch;         /* who died is started again */
     bool remote;           /* workers on other hosts: nobody sees how they end */
@@ -88,7 +89,9 @@ struct link {
 
 struct trainer {
     struct commit_member core;
-    uint64_t model; /* steps that it was trained on */
+    struct plan plan; /* with the anchor of core.generation */
+    uint64_t model;   /* steps that it was trained on, */
+    uint64_t trained; /* and positions, in their order */
     bool loading, restoring, told_leave;
     char checkpoint[64]; /* to restore */
     uint64_t refused;    /* the generation whose checkpoint it cannot read */
@@ -153,15 +156,22 @@ struct coordinator {
 /* A checkpoint. */
 struct file {
     char path[64];
-    uint64_t version;
+    uint64_t version, trained;
     bool damaged;
+};
+
+/* As the first trainer had it that began with it in this lineage. */
+struct first_try {
+    uint64_t lineage;
+    struct plan_step step; /* version 0: nobody has begun */
 };
 
 struct job {
     const char *broken; /* the first invariant that was violated */
     char detail[512];
     struct job_config config;
-    struct plan plan;
+    struct plan plan; /* as it is told to everybody */
+    struct first_try tries[RECORDS_MAX * EPOCHS_MAX];
     uint64_t random;
     int64_t now_ms;
     uint32_t faults, checkpoints_written;
@@ -248,7 +258,11 @@ void process_hang_up(struct job *job, struct process *p);
 /* It dies: what it has sent is still on its way. */
 void process_die(struct job *job, struct process *p, enum arbiter_cause cause);
 
-void trainer_begin(struct process *p);
+void trainer_begin(const struct job *job, struct process *p);
+/* Of its generation; each is the same step for all who ever try it, until the log is cut. */
+struct plan_step trainer_step(struct job *job, const struct process *p, uint64_t version);
+/* What it has trained is all that the plan has until this version. */
+void trainer_check(struct job *job, const struct process *p);
 void trainer_tell(struct job *job, struct process *p, struct commit_event event,
                   const struct wire_open *open);
 void trainer_hear(struct job *job, struct process *p, const struct wire_message *m);
@@ -271,9 +285,9 @@ bool plane_all_have(const struct trainer *t, const uint64_t newest[LIVES_MAX]);
 bool plane_any_entered(const struct trainer *t);
 
 /* Its passes and checkpoints (passes.c). */
-struct plan_share pass_share(const struct job *job, const struct process *p);
+struct plan_share pass_share(const struct process *p);
 bool pass_may_begin(const struct trainer *t);
-bool pass_all_done(const struct job *job, const struct process *p); /* its share is computed */
+bool pass_all_done(const struct process *p); /* its share is computed */
 void pass_begin(struct job *job, struct process *p);
 void pass_end(struct job *job, struct process *p);
 void pass_tell(struct job *job, struct process *p, struct shard_range range);
@@ -301,7 +315,7 @@ bool coordinator_has_told(const struct job *job, const struct process *p);
 void coordinator_sync(struct job *job);
 void coordinator_compact(struct job *job);
 void coordinator_die(struct job *job, size_t kept);
-/* What is durable has every step. */
-bool coordinator_has_all(struct job *job);
+/* What is durable has every step, until this one. */
+bool coordinator_has_all(struct job *job, uint64_t version);
 void frames_put(struct job *job, struct frames *frames, const uint8_t *bytes, size_t count);
 void frames_drop(struct frames *frames);

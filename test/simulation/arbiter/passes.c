@@ -18,13 +18,13 @@ void pass_tell(struct job *job, struct process *p, struct shard_range range)
     }
 }
 
-struct plan_share pass_share(const struct job *job, const struct process *p)
+struct plan_share pass_share(const struct process *p)
 {
     const struct trainer *t = &p->trainer;
-    bool more = t->core.version < plan_steps(&job->plan);
+    bool more = t->core.version < plan_steps(&t->plan);
     for (uint32_t rank = 0; more && rank < t->computing_count; rank++) {
         if (t->computing[rank] == p->incarnation) {
-            struct plan_step step = plan_step(&job->plan, t->core.version + 1);
+            struct plan_step step = plan_step(&t->plan, t->core.version + 1);
             return plan_share(step.micro_batches, rank, t->computing_count);
         }
     }
@@ -42,9 +42,9 @@ bool pass_may_begin(const struct trainer *t)
            !t->core.entered && !t->loading && !t->restoring;
 }
 
-bool pass_all_done(const struct job *job, const struct process *p)
+bool pass_all_done(const struct process *p)
 {
-    struct plan_share share = pass_share(job, p);
+    struct plan_share share = pass_share(p);
     return share.count == 0 ||
            (!is_new_step(&p->trainer) && p->trainer.micro_batch == share.first + share.count);
 }
@@ -82,11 +82,11 @@ void pass_begin(struct job *job, struct process *p)
     if (is_new_step(t)) {
         t->pass_generation = t->core.generation;
         t->pass_version = t->core.version + 1;
-        t->micro_batch = pass_share(job, p).first;
+        t->micro_batch = pass_share(p).first;
         t->done = 0;
     }
-    struct plan_step step = plan_step(&job->plan, t->pass_version);
-    t->at_hand = part_of(t, plan_micro_batch(&job->plan, &step, t->micro_batch), t->done);
+    struct plan_step step = trainer_step(job, p, t->pass_version);
+    t->at_hand = part_of(t, plan_micro_batch(&t->plan, &step, t->micro_batch), t->done);
     t->informed = coordinator_has_told(job, p);
     if (is_told(job, p, t->at_hand)) {
         pass_tell(job, p, t->at_hand);
@@ -109,9 +109,9 @@ void pass_end(struct job *job, struct process *p)
         pass_tell(job, p, t->at_hand);
     }
     if (!is_new_step(t)) {
-        struct plan_step step = plan_step(&job->plan, t->pass_version);
+        struct plan_step step = plan_step(&t->plan, t->pass_version);
         t->done += range.count;
-        if (t->done == plan_micro_batch(&job->plan, &step, t->micro_batch).count) {
+        if (t->done == plan_micro_batch(&t->plan, &step, t->micro_batch).count) {
             t->micro_batch++;
             t->done = 0;
         }
@@ -125,6 +125,7 @@ void checkpoint_save(struct job *job, struct process *p)
     const struct commit_member *core = &p->trainer.core;
     struct file *file = &job->files[job->file_count++];
     file->version = p->trainer.model;
+    file->trained = p->trainer.trained;
     snprintf(file->path, sizeof file->path, "checkpoint-%zu", job->file_count);
     process_say(
         job, p,
@@ -178,6 +179,8 @@ void checkpoint_restore(struct job *job, struct process *p)
     } else {
         t->restoring = false;
         t->model = file ? file->version : 0;
+        t->trained = file ? file->trained : 0;
+        trainer_check(job, p);
         trainer_tell(job, p,
                      (struct commit_event){.kind = COMMIT_LOADED,
                                            .generation = t->core.generation,

@@ -25,7 +25,7 @@ struct process *job_launch(struct job *job, uint8_t place)
     if (p->leases) {
         leaser_begin(job, p);
     } else {
-        trainer_begin(p);
+        trainer_begin(job, p);
     }
     return p;
 }

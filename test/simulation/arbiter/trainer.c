@@ -7,8 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-void trainer_begin(struct process *p)
+void trainer_begin(const struct job *job, struct process *p)
 {
+    p->trainer.plan = job->plan;
     commit_member_init(&p->trainer.core, p->incarnation);
     p->trainer.refused = UINT64_MAX;
 }
@@ -31,18 +32,45 @@ void trainer_declare(struct job *job, struct process *p)
                                                    .micro_batches = plan->micro_batches,
                                                    .block = plan->shuffle,
                                                    .set_aside = job->config.set_aside,
+                                                   .per_worker = plan->per_worker,
                                                    .seed = plan->seed}});
 }
 
-static struct shard_range range_of(const struct job *job, uint64_t version)
+/* ---- Its steps ---- */
+
+struct plan_step trainer_step(struct job *job, const struct process *p, uint64_t version)
 {
-    struct plan_step step = plan_step(&job->plan, version);
-    return plan_step_range(&job->plan, &step);
+    const struct trainer *t = &p->trainer;
+    struct plan_step step = plan_step(&t->plan, version);
+    struct first_try *before = &job->tries[version - 1];
+    if (before->step.version == 0 || before->lineage < t->core.lineage) {
+        *before = (struct first_try){t->core.lineage, step};
+    }
+    bool alike = before->step.epoch == step.epoch && before->step.first == step.first &&
+                 before->step.count == step.count;
+    if (before->lineage == t->core.lineage && !alike) {
+        job_break(job, "a step that is tried again has the same records");
+    }
+    return step;
+}
+
+static struct shard_range range_of(struct job *job, const struct process *p, uint64_t version)
+{
+    struct plan_step step = trainer_step(job, p, version);
+    return plan_step_range(&p->trainer.plan, &step);
+}
+
+void trainer_check(struct job *job, const struct process *p)
+{
+    const struct trainer *t = &p->trainer;
+    if (t->model != t->core.version || t->trained != plan_records_done(&t->plan, t->model)) {
+        job_break(job, "a generation begins where the model ends");
+    }
 }
 
 static void say_commit(struct job *job, struct process *p, uint64_t version)
 {
-    struct shard_range range = range_of(job, version);
+    struct shard_range range = range_of(job, p, version);
     const struct wire_step step = {.version = version, .ranges = {&range, 1}};
     process_say(job, p,
                 &(struct wire_message){
@@ -64,12 +92,12 @@ static void say_report(struct job *job, struct process *p, const struct commit_e
                                         .loaded = core->loaded}};
     for (uint64_t v = core->acked + 1; v <= core->version; v++) {
         uint32_t i = m.report.steps.count++;
-        ranges[i] = range_of(job, v);
+        ranges[i] = range_of(job, p, v);
         steps[i] = (struct wire_step){.version = v, .ranges = {&ranges[i], 1}};
     }
     m.report.steps.list = steps;
     if (core->prepared) {
-        last = range_of(job, core->version + 1);
+        last = range_of(job, p, core->version + 1);
         prepared = (struct wire_step){.version = core->version + 1, .ranges = {&last, 1}};
         m.report.prepared = (struct wire_steps){&prepared, 1};
     }
@@ -86,13 +114,27 @@ static void apply(struct job *job, struct process *p, uint64_t version)
     if (t->model + 1 != version) {
         job_break(job, "steps are applied in their order, each once");
     }
+    struct shard_range range = range_of(job, p, version);
+    if (t->trained != range.epoch * t->plan.records + range.first) {
+        job_break(job, "records are trained in their order, each once an epoch");
+    }
     t->model = version;
+    t->trained += range.count;
 }
 
 static void form(struct job *job, struct process *p, const struct wire_open *open)
 {
     struct trainer *t = &p->trainer;
     t->member_count = open->members.count;
+    t->plan.anchor = open->anchor;
+    if (!plan_anchor_fits(&t->plan, &open->anchor, open->base) ||
+        plan_full(&t->plan) != t->plan.micro_batches * (t->plan.per_worker ? t->member_count : 1)) {
+        job_break(job, "steps are as large as their generation makes them");
+        return;
+    }
+    if (t->core.loaded && !open->restore) {
+        trainer_check(job, p);
+    }
     t->suspect_count = open->suspects.count;
     t->computing_count = 0;
     for (uint32_t i = 0; i < t->member_count; i++) {
@@ -124,10 +166,10 @@ static void begin_restore(struct process *p, const struct wire_open *open)
 
 static void finish(struct job *job, struct process *p)
 {
-    if (p->trainer.model != plan_steps(&job->plan)) {
+    if (p->trainer.model != plan_steps(&p->trainer.plan)) {
         job_break(job, "who ends well has trained all records");
     }
-    if (!coordinator_has_all(job)) {
+    if (!coordinator_has_all(job, p->trainer.model)) {
         job_break(job, "who ends well leaves all steps in the journal");
     }
     p->finished = true;
@@ -183,8 +225,8 @@ void trainer_tell(struct job *job, struct process *p, struct commit_event event,
         job_break(job, commit_member_check(core));
     }
     if (process_lives(p) && core->generation > 0 && core->loaded && !core->complete &&
-        !p->trainer.loading && !p->trainer.restoring && core->version == plan_steps(&job->plan) &&
-        !job->broken) {
+        !p->trainer.loading && !p->trainer.restoring &&
+        core->version == plan_steps(&p->trainer.plan) && !job->broken) {
         trainer_tell(job, p, (struct commit_event){.kind = COMMIT_COMPLETE}, NULL);
     }
 }
@@ -193,7 +235,7 @@ void trainer_tell(struct job *job, struct process *p, struct commit_event event,
 static void connected(struct job *job, struct process *p, const struct wire_dataset *told)
 {
     p->link.declared = true;
-    job->plan.dataset = told->number;
+    job->plan.dataset = p->trainer.plan.dataset = told->number;
     if (told->max_steps != job->config.max_steps) {
         job_break(job, "each worker hears of the limit of steps");
     }
@@ -269,12 +311,12 @@ bool trainer_may(const struct job *job, const struct process *p, enum action_kin
     const struct commit_member *core = &t->core;
     bool inside = core->stage == COMMIT_WORKING || core->stage == COMMIT_PREPARED;
     switch ((int)kind) {
-    case ACT_COMPUTE: return t->at_hand.count > 0 || (pass_may_begin(t) && !pass_all_done(job, p));
+    case ACT_COMPUTE: return t->at_hand.count > 0 || (pass_may_begin(t) && !pass_all_done(p));
     case ACT_ENTER:
         return t->at_hand.count == 0 && core->stage == COMMIT_WORKING && !core->entered &&
                !core->complete &&
-               (pass_share(job, p).count > 0 ? pass_may_begin(t) && pass_all_done(job, p)
-                                             : pass_may_begin(t) || plane_any_entered(t));
+               (pass_share(p).count > 0 ? pass_may_begin(t) && pass_all_done(p)
+                                        : pass_may_begin(t) || plane_any_entered(t));
     case ACT_REDUCE:
         return core->stage == COMMIT_WORKING && core->entered && !core->reduced &&
                plane_all_have(t, t->entered);
@@ -332,6 +374,8 @@ void trainer_load(struct job *job, struct process *p, const struct process *othe
         job_break(job, "a joiner reads the model of its version");
     }
     p->trainer.model = other->trainer.model;
+    p->trainer.trained = other->trainer.trained;
+    trainer_check(job, p);
     p->trainer.loading = false;
     of_generation(job, p, COMMIT_LOADED, p->trainer.core.version);
 }
