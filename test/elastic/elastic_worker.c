@@ -6,6 +6,8 @@
  * MUSTER_TEST_GATE: a file; no pass of a later step than it has bytes is computed, until
  * MUSTER_TEST_GO is there.
  *
+ * MUSTER_TEST_PER_WORKER: MICRO_BATCHES are those of each worker.
+ *
  * MUSTER_SET_ASIDE: a step may have fewer records than its plan.
  *
  * MUSTER_TEST_FLIP: a step in which a bit of its parameters changes by itself.
@@ -164,18 +166,15 @@ static void wait_in_pass(uint64_t version, int64_t sleep_ms)
     }
 }
 
-static int train(const struct muster_elastic_options *o, struct model *m, int64_t sleep_ms,
-                 struct muster_err *err)
+static int train(struct model *m, int64_t sleep_ms, struct muster_err *err)
 {
     struct muster_elastic_pass pass = MUSTER_ELASTIC_PASS_INIT;
     const struct muster_elastic_piece pieces[] = {
         {m->ledger, sizeof m->ledger}, {m->parameters, sizeof m->parameters + sizeof m->momentum}};
     static float gradient[ALL], mean[ALL];
-    uint64_t each = (uint64_t)o->batch * o->micro_batches, steps = (o->records - 1) / each + 1;
     int r = muster_elastic_state(job, pieces, 2, err);
     while (r >= 0 && (r = muster_elastic_next(job, &pass, err)) == 1) {
         print_checkpoint();
-        uint64_t first = (pass.version - 1) % steps * each, left = o->records - first;
         flip_a_bit(m, pass.version);
 #ifdef MUSTER_PLANTED
         planted_version = pass.version;
@@ -187,7 +186,7 @@ static int train(const struct muster_elastic_options *o, struct model *m, int64_
         r = meet_poison(&pass, err);
         r = r < 0 ? r : muster_elastic_step(job, gradient, ALL, MUSTER_F32, NULL, mean, err);
         if (r == 1) {
-            update(m, mean, (uint32_t)(left < each ? left : each));
+            update(m, mean, pass.step_records);
             print_step(&pass);
         }
     }
@@ -221,7 +220,10 @@ int main(int count, char **words)
     options.records = strtoull(words[1], NULL, 10);
     options.epochs = (uint32_t)strtoul(words[2], NULL, 10);
     options.batch = (uint32_t)strtoul(words[3], NULL, 10);
-    options.micro_batches = (uint32_t)strtoul(words[4], NULL, 10);
+    uint32_t micro_batches = (uint32_t)strtoul(words[4], NULL, 10);
+    bool per_worker = getenv("MUSTER_TEST_PER_WORKER") != NULL;
+    options.micro_batches = per_worker ? 0 : micro_batches;
+    options.micro_batches_per_worker = per_worker ? micro_batches : 0;
     options.shuffle = 1;
     const char *host = getenv("MUSTER_TEST_HOST");
     options.host = host ? host : "127.0.0.1";
@@ -233,7 +235,7 @@ int main(int count, char **words)
     }
     const struct sigaction leave = {.sa_handler = on_term};
     (void)sigaction(SIGTERM, &leave, NULL);
-    r = train(&options, &model, strtol(words[5], NULL, 10), &err);
+    r = train(&model, strtol(words[5], NULL, 10), &err);
     bool left = print_end(&options, &model, r, err.text);
     (void)signal(SIGTERM, SIG_IGN);
     muster_elastic_close(job);

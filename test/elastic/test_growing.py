@@ -1,0 +1,164 @@
+"""Jobs whose global batch follows their workers: a step has so many micro-batches for each of them, and still every record is trained once
+in every epoch, by every worker, whoever dies, joins or leaves, and wherever a generation begins."""
+import collections
+import os
+
+import pytest
+
+from chaos import EPOCHS_A_FAULT, Chaos, MOST, check_ends
+from job import Job
+from program import wait_for
+from test_checkpoints import Saved, go_on
+
+SHAPE = {'records': 193, 'epochs': 6, 'batch': 2, 'micro_batches': 2}
+EACH = SHAPE['batch'] * SHAPE['micro_batches']
+MOST_STEPS = SHAPE['epochs'] * SHAPE['records']  # more than there are: that of a gate that is open
+FAULTS = int(os.environ.get('MUSTER_FAULTS', 100)) // 5
+
+
+class Growing(Job):
+    def __init__(self, folder, **options):
+        super().__init__(folder, **dict(SHAPE, **options))
+        self.environment.update(MUSTER_TEST_PER_WORKER='1', MUSTER_TEST_GO=str(self.folder / 'go'))
+
+    def steps(self):
+        """That it had, by the workers."""
+        return self.version()
+
+
+def read_journal(job):
+    """Of each step: how many records it has had; each record counts once an epoch."""
+    counts, trained = collections.Counter(), collections.Counter()
+    for _, version, _, *records in (line.split() for line in job.passes()):
+        counts[int(version)] += len(records)
+        trained.update(records)
+    assert set(trained.values()) == {job.epochs} and len(trained) == job.records
+    assert sorted(counts) == list(range(1, job.version() + 1))
+    return [counts[version] for version in sorted(counts)]
+
+
+def check(job, harsh=False):
+    """Each worker that has ended well has the model that a serial replay of the journal has, and no step is of another size than the workers
+    of its generation, or of the one before, make it, but for the last one of an epoch."""
+    assert check_ends(job, harsh=harsh) == job.serial()['model']
+    counts = read_journal(job)
+    sizes = collections.defaultdict(set)
+    for worker in job.workers:
+        for version, size, _ in worker.steps():
+            sizes[version].add(size)
+    done = 0
+    for version, count in enumerate(counts, 1):
+        left = job.records - done % job.records
+        due = {min(left, EACH * size) for size in range(1, MOST + 2)}
+        if len(sizes[version]) == 1 and sizes[version] == sizes[version - 1] == sizes[version - 2]:
+            due = {min(left, EACH * size) for size in sizes[version]}
+        assert count in due, (version, count, due)
+        done += count
+    return counts
+
+
+def test_it_grows_and_shrinks(tmp_path):
+    """The first step of a generation is as large as it was when the one before it ended."""
+    with Growing(tmp_path, sleep_ms=2, epochs=50) as job:
+        first = job.add_worker()
+        job.wait_for_version(5)
+        second = job.add_worker()
+        wait_for(lambda: second.version, 'the second trains')
+        third = job.add_worker()
+        wait_for(lambda: third.version, 'the third trains')
+        version = job.version()
+        second.kill()
+        wait_for(lambda: first.size == 2 and first.version > version + 5, 'the others go on')
+        (job.folder / 'go').touch()
+        assert job.wait_for_end() == 0
+        counts = check(job)
+    whole = [count // EACH for count in counts if count % EACH == 0]
+    assert [number for number, before in zip(whole, [0] + whole) if number != before] == [1, 2, 3, 2]
+
+
+def break_a_step(job):
+    """The last of three is slow: when it dies, the others have computed some of its step, at any rate the first of them."""
+    fast = job.add_workers(2)
+    wait_for(lambda: all(worker.version for worker in fast), 'two train')
+    slow = job.add_worker(sleep_ms=300)
+    wait_for(lambda: slow.version, 'the slow one trains')
+    return fast, slow
+
+
+@pytest.mark.parametrize('left', [2, 1])
+def test_a_step_is_tried_again_with_the_records_that_it_had(tmp_path, left):
+    """Also by one that is left alone, when the coordinator knows of it by its journal."""
+    with Growing(tmp_path, first_size=2) as job:
+        fast, slow = break_a_step(job)
+        if left == 1:
+            job.kill_coordinator()
+            fast[1].kill()
+        broken = slow.version + 1
+        slow.kill()
+        if left == 1:
+            job.start_coordinator()
+        wait_for(lambda: fast[0].version > broken + 3, 'the others go on')
+        job.kill_coordinator()
+        job.start_coordinator()
+        assert job.wait_for_end() == 0
+        counts = check(job)
+    assert [count // EACH for count in counts[broken - 1:broken + 2]] == [3, left, left]
+
+
+def test_random_faults(tmp_path):
+    """As of test_faults.py. MUSTER_FAULTS, MUSTER_SEED: how many, and which ones."""
+    seed = int(os.environ.get('MUSTER_SEED', 11))
+    epochs = max(SHAPE['epochs'], FAULTS * EPOCHS_A_FAULT // 4)
+    with Growing(tmp_path, epochs=epochs, sleep_ms=1) as job:
+        chaos = Chaos(job, seed)
+        job.steps = lambda: MOST_STEPS * epochs  # it is not over while there are faults to come
+        job.add_workers(2)
+        for number in range(FAULTS):
+            chaos.strike(number)
+        chaos.end()
+        assert job.wait_for_end() == 0
+        del job.steps
+        check(job)
+
+
+class GrowingSaved(Growing, Saved):
+    def __init__(self, folder, **options):
+        Saved.__init__(self, folder, **dict(SHAPE, epochs=20, **options))
+        self.environment['MUSTER_TEST_PER_WORKER'] = '1'
+
+
+def test_everyone_dies_and_another_number_of_workers_goes_on(tmp_path):
+    """From the position of the checkpoint, with steps of its own size."""
+    with GrowingSaved(tmp_path, first_size=1) as job:
+        job.add_workers(3)
+        for _ in range(3):
+            job.wait_for_another()
+            job.kill_workers()
+            go_on(job)
+        job.kill_coordinator()
+        job.kill_workers()
+        job.start_coordinator()
+        go_on(job)
+        assert job.wait_for_end() == 0
+        check_ends(job)
+        read_journal(job)
+
+
+class PlantedGrowing(Growing):
+    def __init__(self, folder, mistake):
+        super().__init__(folder, first_size=2)
+        self.program, self.muster = 'elastic_worker_planted', 'tests/muster_planted'
+        self.environment['MUSTER_TEST_PLANTED'] = mistake
+
+
+@pytest.mark.parametrize('mistake', ['NOTHING', 'REDONE_STEP_GROWS'])
+def test_a_step_that_grows_while_it_is_tried_again_is_found(tmp_path, mistake):
+    """What the survivors had computed of it weighs as in the step that it was."""
+    with PlantedGrowing(tmp_path, mistake) as job:
+        break_a_step(job)[1].kill()
+        assert job.wait_for_end() == 0
+        if mistake == 'NOTHING':
+            assert check_ends(job) == job.serial()['model']
+        else:
+            with pytest.raises(AssertionError):
+                check_ends(job)
