@@ -4,6 +4,7 @@ All its processes are in namespaces of their own (processes, mounts, network, ho
 and when that is killed, containers, mounts, addresses and rules of the node go with it. What the kernel keeps, its control groups, is
 removed at the end. Needs root, runc and the plugins of containernetworking-plugins.
 """
+import contextlib
 import json
 import os
 import pathlib
@@ -238,6 +239,9 @@ SystemdCgroup = false
 
     def make_groups(self):
         for root in group_roots():
+            for left in root.glob('muster-node-*'):  # of a run that was killed
+                if not pathlib.Path('/proc', left.name.split('-')[2]).exists():
+                    remove_empty(left)
             (root / self.group).mkdir()
             for name in ('cpuset.mems', 'cpuset.cpus'):  # a group of version 1 begins without any
                 if (root / name).exists():
@@ -249,21 +253,24 @@ SystemdCgroup = false
         """The kernel keeps a group until its last process is really gone."""
         for _ in turns():
             tops = [root / self.group for root in group_roots() if (root / self.group).exists()]
-            left = [folder for top in tops for folder in (*top.rglob('*/'), top)]
-            if not left:
+            if not tops:
                 return
-            for folder in sorted(left, key=lambda f: -len(f.parts)):
-                try:
-                    os.rmdir(folder)
-                except OSError:
-                    pass
-        raise AssertionError(f'control groups are left: {left}')
+            for top in tops:
+                remove_empty(top)
+        raise AssertionError(f'control groups are left: {tops}')
 
 
 def annotations(node, bundle):
     """Of a container, as containerd gave them to the runtime."""
     done = subprocess.run(node.enter('cat', f'{bundle}/config.json'), capture_output=True, text=True, timeout=LIMIT_S, check=False)
     return json.loads(done.stdout).get('annotations', {}) if done.returncode == 0 else {}
+
+
+def remove_empty(group):
+    """A control group and all below it, as far as no process is in them."""
+    for folder in sorted((*group.rglob('*/'), group), key=lambda f: -len(f.parts)):
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)
 
 
 def group_roots():
