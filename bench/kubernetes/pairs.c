@@ -5,7 +5,8 @@
  *
  * All requests are queued at once; the client has UNDER_WAY of them on connections. BODIES is a
  * file with a list of a pod and a Service: those are made, each under a name of its own; without
- * it, the smallest that name a command and a port. Prints one JSON object.
+ * it, the smallest that name a command and a port. PyTorchJobs may follow in the list: the status
+ * of each is written, one before each part of the pairs. Prints one JSON object.
  */
 #include "base/doc.h"
 #include "base/time/clock.h"
@@ -20,6 +21,8 @@ enum { TIMEOUT_MS = 600000, MS_PER_S = 1000 };
 
 static const struct cluster_resource kinds[] = {{"", "v1", "pods", "Pod", true},
                                                 {"", "v1", "services", "Service", true}};
+static const struct cluster_resource job_kind = {"kubeflow.org", "v1", "pytorchjobs", "PyTorchJob",
+                                                 true};
 
 static struct {
     struct cluster *cluster;
@@ -68,10 +71,34 @@ static json_t *make_given(size_t kind, const char *name)
     return body;
 }
 
+static void queue(const struct cluster_request *request)
+{
+    struct muster_err err = MUSTER_ERR_INIT;
+    bench.left++;
+    if (bench.cluster->backend->send(bench.cluster, request, on_done, NULL, NULL, &err) < 0) {
+        die(err.text);
+    }
+}
+
+/* In the lane of the pairs: each where it was queued. */
+static void send_status(json_t *job)
+{
+    const struct cluster_request request = {
+        .verb = CLUSTER_REPLACE,
+        .lane = CLUSTER_LANE_PARTS,
+        .resource = &job_kind,
+        .namespace = doc_text(job, "metadata.namespace", ""),
+        .name = doc_text(job, "metadata.name", ""),
+        .subresource = "status",
+        .body = job,
+        .timeout_ms = TIMEOUT_MS,
+    };
+    queue(&request);
+}
+
 static void send_pair(const char *namespace, int number)
 {
     char name[32];
-    struct muster_err err = MUSTER_ERR_INIT;
     snprintf(name, sizeof name, "pair-%05d", number);
     json_t *const bodies[] = {bench.bodies ? make_given(0, name) : make_pod(name),
                               bench.bodies ? make_given(1, name) : make_service(name)};
@@ -84,11 +111,20 @@ static void send_pair(const char *namespace, int number)
             .body = bodies[i],
             .timeout_ms = TIMEOUT_MS,
         };
-        bench.left++;
-        if (bench.cluster->backend->send(bench.cluster, &request, on_done, NULL, NULL, &err) < 0) {
-            die(err.text);
-        }
+        queue(&request);
         json_decref(bodies[i]);
+    }
+}
+
+static void send_all(const char *namespace, int pairs)
+{
+    int bodies = (int)json_array_size(bench.bodies);
+    int jobs = bodies > 2 ? bodies - 2 : 0;
+    for (int i = 0, job = 0; i < pairs; i++) {
+        for (; (int64_t)job * pairs < (int64_t)(i + 1) * jobs; job++) {
+            send_status(json_array_get(bench.bodies, (size_t)job + 2));
+        }
+        send_pair(namespace, i);
     }
 }
 
@@ -101,7 +137,7 @@ int main(int argc, char **argv)
         die("usage: kubernetes_pairs KUBECONFIG NAMESPACE PAIRS UNDER_WAY [BODIES]");
     }
     bench.bodies = argc > 5 ? json_load_file(argv[5], 0, NULL) : NULL;
-    if (argc > 5 && json_array_size(bench.bodies) != 2) {
+    if (argc > 5 && json_array_size(bench.bodies) < 2) {
         die("BODIES is no list of a pod and a Service");
     }
     int pairs = (int)strtol(argv[3], NULL, 10);
@@ -114,9 +150,7 @@ int main(int argc, char **argv)
         die(err.text);
     }
     int64_t began_ms = clock_ms();
-    for (int i = 0; i < pairs; i++) {
-        send_pair(argv[2], i);
-    }
+    send_all(argv[2], pairs);
     uv_run(&loop, UV_RUN_DEFAULT);
     json_decref(bench.bodies);
     double seconds = (double)(clock_ms() - began_ms) / MS_PER_S;

@@ -31,15 +31,25 @@ class Bench:
     def few(self, count):
         return count // self.divisor
 
-    def floor(self, bodies=None):
-        """Pod + Service pairs a second through muster's client: bare ones, or `bodies` of both."""
-        namespace = self.cluster.namespace(f'floor-{next(number)}')
+    def floor(self, bodies=(), status=None):
+        """Pod + Service pairs a second through muster's client: bare ones, or `bodies` of both; with a status, that of a job is written before each four."""
+        namespace, pairs = self.cluster.namespace(f'floor-{next(number)}'), self.few(FLOOR_PAIRS)
+        bodies = [*bodies, *self.jobs_with(status, namespace, pairs // REPLICAS)] if status else bodies
         with tempfile.NamedTemporaryFile('w', suffix='.json') as file:
             json.dump(bodies, file)
             file.flush()
-            said = subprocess.run([BUILD / 'bench' / 'kubernetes_pairs', self.cluster.kubeconfig, namespace, str(self.few(FLOOR_PAIRS)), '16',
-                                   *([file.name] if bodies else [])], stdout=subprocess.PIPE, text=True, check=True)
+            said = subprocess.run([BUILD / 'bench' / 'kubernetes_pairs', self.cluster.kubeconfig, namespace, str(pairs), '16', *([file.name] if bodies else [])],
+                                  stdout=subprocess.PIPE, text=True, check=True)
         return json.loads(said.stdout)['pairs_per_second']
+
+    def jobs_with(self, status, namespace, count):
+        """Jobs that no operator sees, as one sends them when it writes that status."""
+        self.requests.create_jobs(namespace, [f'job-{n}' for n in range(count)], REPLICAS - 1)
+        made = self.requests.ask('GET', JOBS.format(namespace))['items']
+        for job in made:
+            del job['metadata']['managedFields']
+            job['status'] = status
+        return made
 
     def bodies(self, namespace):
         """Of a pod and a Service that an operator has made there, as it has sent them."""
@@ -74,6 +84,7 @@ class Bench:
             self.wait_made(peer.user, 2 * jobs * REPLICAS)
             if with_events:
                 self.wait_still(peer.user)
+            self.last_status = self.requests.ask('GET', f'{JOBS.format(peer.user)}/{names[0]}').get('status')
             most, cpu = peer.status('VmHWM') / MB, peer.cpu_s() - begin_cpu
         finally:
             peer.close()
@@ -142,34 +153,38 @@ def medians(runs):
 
 
 def raised(bench):
-    """By turns. Two floors: pairs with next to nothing in them, and pairs with what muster has to write into them (labels, the owner, the environment), which
-    cost an API server more whoever makes them. And from a backlog: an API server that makes jobs at the same time has less time for pods.
+    """By turns. Three floors: pairs with next to nothing in them; pairs with what muster has to write into them (labels, the owner, the environment), which
+    cost an API server more whoever makes them; and these with a job's status before each four, which are all the requests of muster until the last pair. And from
+    a backlog: an API server that makes jobs at the same time has less time for pods.
     """
-    jobs, bodies = bench.few(200), None
-    floors, rows = {'bare': [], 'same': []}, {name: {'pairs/s': [], 'from a backlog': []} for name in PEERS}
+    jobs, bodies, status = bench.few(200), None, None
+    floors, rows = {'bare': [], 'same': [], 'whole': []}, {name: {'pairs/s': [], 'from a backlog': []} for name in PEERS}
     bench.floor()  # warms the server up
     for _ in range(bench.runs):
         floors['bare'].append(bench.floor())
         for name, row in rows.items():
             row['pairs/s'].append(bench.run(name, jobs, 1000, 1000))
-            bodies = bodies or bench.bodies(bench.last)
+            bodies, status = bodies or bench.bodies(bench.last), status or bench.last_status
         floors['same'].append(bench.floor(bodies))
+        floors['whole'].append(bench.floor(bodies, status))
         for name, row in rows.items():
             row['from a backlog'].append(bench.run(name, jobs, 1000, 1000, with_events=False, backlog=True))
-    bare, same = (statistics.median(values) for values in floors.values())
-    shown = {name: share_of(row, bare, same) for name, row in rows.items()}
-    show(f'{jobs} jobs, 1,000 requests/s, medians of {bench.runs}; bare pairs {bare:.0f}/s, pairs with the same bodies {same:.0f}/s', shown)
+    medians_of = {kind: statistics.median(values) for kind, values in floors.items()}
+    shown = {name: share_of(row, medians_of) for name, row in rows.items()}
+    bare, same, whole = medians_of.values()
+    show(f'{jobs} jobs, 1,000 requests/s, medians of {bench.runs}; bare pairs {bare:.0f}/s, pairs with the same bodies {same:.0f}/s, with statuses {whole:.0f}/s',
+         shown)
     ours, theirs = (shown[name]['create to all pods p99 s'] for name in PEERS)
-    return {**shown['muster'], 'upstream': shown['upstream'], 'bare pairs/s': bare, 'pairs with the same bodies/s': same,
+    return {**shown['muster'], 'upstream': shown['upstream'], 'bare pairs/s': bare, 'pairs with the same bodies/s': same, 'with statuses/s': whole,
             "create to all pods p99, of upstream's": ours / theirs}
 
 
-def share_of(row, bare, same):
-    """Of both floors, the jobs being made meanwhile and before."""
+def share_of(row, floors):
+    """Of each floor, the jobs being made meanwhile and before."""
     during, backlog = medians(row['pairs/s']), medians(row['from a backlog'])['pairs/s']
-    return {**during, 'from a backlog pairs/s': backlog, 'share of bare pairs': during['pairs/s'] / bare,
-            'share of bare pairs, from a backlog': backlog / bare, 'share of pairs with the same bodies': during['pairs/s'] / same,
-            'share of pairs with the same bodies, from a backlog': backlog / same}
+    named = {'bare pairs': floors['bare'], 'pairs with the same bodies': floors['same'], 'these with statuses': floors['whole']}
+    shares = {f'share of {what}{how}': rate / floor for what, floor in named.items() for how, rate in (('', during['pairs/s']), (', from a backlog', backlog))}
+    return {**during, 'from a backlog pairs/s': backlog, **shares}
 
 
 def many(bench):
