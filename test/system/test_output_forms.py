@@ -4,7 +4,7 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import LIMIT_S, SOURCE, job, shell
+from conftest import LIMIT_S, SOURCE, job, shell, wait_for
 
 TABLE = json.loads((SOURCE / 'test/data/jsonpath.json').read_text())
 needs_kubectl = pytest.mark.skipif(not shutil.which('kubectl'), reason='kubectl is not installed')
@@ -31,6 +31,7 @@ COLUMNS = [
 def finished(muster):
     muster.write('job.yaml', job('forms', shell('[ $RANK = 0 ] || exit 3; sleep 1000'), workers=1))
     muster.run('run', '-f', 'job.yaml', code=3)
+    wait_for(lambda: [pod['metadata']['name'] for pod in muster.get('pods')] == ['forms-worker-0'], 'the pod that ran is gone')
 
 
 class Cluster:
