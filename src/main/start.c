@@ -5,8 +5,15 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
+
+#include <muster/err.h>
+
+enum { STACK_KIB_MIN = 256 }; /* buffers of 64 KiB stand on it; with 96 KiB controllers died */
 
 /* Where 0, 1 or 2 is closed, the next socket or file would take its number, and what is said to
  * standard output would go there. Opened the wrong way round they refuse as closed ones do. */
@@ -19,9 +26,23 @@ static void occupy_standard_descriptors(void)
     }
 }
 
+/* Whoever runs out of stack dies without a word, and others wonder why they get no answer. */
+static void need_stack(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < STACK_KIB_MIN * 1024) {
+        fprintf(stderr,
+                "muster: the stack may have %llu KiB here (ulimit -s), and %d are needed: "
+                "ulimit -s 8192\n",
+                (unsigned long long)limit.rlim_cur / 1024, STACK_KIB_MIN);
+        exit(muster_code_exit(MUSTER_EOS));
+    }
+}
+
 void start_process(void)
 {
     occupy_standard_descriptors();
+    need_stack();
     (void)signal(SIGXFSZ, SIG_IGN); /* `ulimit -f`: the write fails, and that is said */
     nofile_limit_raise();
 }

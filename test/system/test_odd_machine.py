@@ -57,6 +57,20 @@ def test_too_few_descriptors_for_a_controller(muster):
                           capture_output=True, text=True, timeout=muster.limit_s, check=False)
     assert done.returncode == 69 and 'Too many open files (ulimit -n)' in done.stderr
 
+@pytest.mark.parametrize('words', [('up',), ('get', 'jobs')], ids=' '.join)
+def test_too_small_a_stack_is_said(muster, words):
+    """The controller would die of it at its first request, and nobody would know why."""
+    done = subprocess.run(['sh', '-c', 'ulimit -s 64; exec "$0" "$@"', muster.binary, *words], env=muster.env,
+                          capture_output=True, text=True, timeout=muster.limit_s, check=False)
+    assert (done.returncode, done.stderr) == (71, 'muster: the stack may have 64 KiB here (ulimit -s), and 256 are needed: ulimit -s 8192\n')
+
+
+def test_a_stack_that_is_just_large_enough(muster):
+    done = subprocess.run(['sh', '-c', 'ulimit -s 256; exec "$0" "$@"', muster.binary, 'run', '-n', '2', '--', 'true'], env=muster.env,
+                          cwd=muster.work, capture_output=True, text=True, timeout=muster.limit_s, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 
 @pytest.mark.parametrize('verb', ['run', 'create', 'lint'])
 def test_a_file_that_cannot_be_read_is_named(muster, verb):
