@@ -64,3 +64,15 @@ def test_a_part_that_hangs_says_in_which_test(tmp_path):
     assert f'limit: part test_hang.py --rootdir=. was not over within {15 * PATIENCE} s; what runs:' in output
     assert ' in test_waits_for_ever' in output and '0 passed, 1 failed, 0 skipped' in output
     assert not running('sleep', '1000.25')
+
+
+def test_so_many_parts_run_at_once_as_are_asked_for(tmp_path):
+    """Three that wait for each other; none mixes with another."""
+    names = ['a', 'b', 'c']
+    for name in names:
+        others = f'all(os.path.exists(name) for name in {names})'
+        (tmp_path / f'test_{name}.py').write_text(f'import os, time\ndef test_meets():\n    open({name!r}, "w").close()\n    while not {others}:\n        time.sleep(0.02)\n')
+    done = subprocess.run([SOURCE / 'tools/run-parts', 'log', sys.executable, ''], cwd=tmp_path, env={**os.environ, 'PARTS_AT_ONCE': '3', 'PART_LIMIT_S': '60'},
+                          input=''.join(f'test_{name}.py --rootdir=.\n' for name in names), text=True, stdout=subprocess.PIPE, timeout=LIMIT_S, check=False)
+    blocks = done.stdout.split('== test_')[1:]
+    assert sorted(block[0] for block in blocks) == names and all(block.endswith('1 passed, 0 failed, 0 skipped\n') for block in blocks)
