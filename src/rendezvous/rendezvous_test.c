@@ -153,6 +153,37 @@ static void what_members_have_to_know_opens_the_generation_anew(void **state)
     free(s);
 }
 
+/* Of two joiners there is room for one, the older; the other one comes in the place of a member. */
+static void there_are_no_more_members_than_the_most(void **state)
+{
+    (void)state;
+    struct rendezvous *s = running();
+    struct rendezvous_event report =
+        EVENT(REPORT, .generation = 1, .closed = true, .loaded = true, .first = 2, .version = 1);
+    commit_one(s);
+    expect(s, DURABLE, "ACK>1 1 ACK>2 1");
+    expect(s, EVENT(JOIN, .incarnation = 3), "CLOSE>1 CLOSE>2");
+    expect(s, EVENT(JOIN, .incarnation = 4), "");
+    report.incarnation = 1;
+    expect(s, report, "CLOSE>2 AWAIT");
+    report.incarnation = 2;
+    expect(s, report, "generation 1 SYNC");
+    expect(s, DURABLE, "OPEN>1 1 OPEN>2 1 OPEN>3 1");
+    expect(s, EVENT(COMMITS, .incarnation = 1, .generation = 2, .first = 2, .version = 2),
+           "log 2 SYNC"); /* and nobody closes for who waits */
+    expect(s, DURABLE, "ACK>1 2 ACK>2 2 ACK>3 2");
+    expect(s, EVENT(DEAD, .incarnation = 2), "CLOSE>1 CLOSE>3 AWAIT");
+    report.generation = 2;
+    report.first = 3;
+    report.version = 2;
+    report.incarnation = 1;
+    expect(s, report, "");
+    report.incarnation = 3;
+    expect(s, report, "generation 2 SYNC");
+    expect(s, DURABLE, "RETURN>2 OPEN>1 2 OPEN>3 2 OPEN>4 2");
+    free(s);
+}
+
 static void joiners_wait_for_a_step_then_for_its_boundary(void **state)
 {
     (void)state;
@@ -416,6 +447,24 @@ static void the_younger_of_two_that_cannot_reach_each_other_goes(void **state)
     free(s);
 }
 
+/* Where the younger has the state and the other one does not yet, the other one goes. */
+static void who_alone_has_the_state_does_not_go(void **state)
+{
+    (void)state;
+    struct rendezvous *s = running();
+    for (uint64_t g = 1; g <= 3; g++) {
+        struct rendezvous_event report =
+            EVENT(REPORT, .incarnation = 1, .generation = g, .closed = true, .first = 1, .lost = 2);
+        rendezvous_step(s, &report, &effects);
+        report.incarnation = 2;
+        report.lost = 1;
+        report.loaded = true;
+        expect(s, report, "generation SYNC");
+        expect(s, DURABLE, g < 3 ? "OPEN>1 OPEN>2" : "EXPEL>1 RETURN>1 OPEN>2");
+    }
+    free(s);
+}
+
 static void the_job_is_done_when_the_last_has_finished(void **state)
 {
     (void)state;
@@ -507,6 +556,7 @@ int main(void)
         cmocka_unit_test(a_death_closes_and_the_generation_is_durable_before_it_opens),
         cmocka_unit_test(what_members_have_to_know_opens_the_generation_anew),
         cmocka_unit_test(joiners_wait_for_a_step_then_for_its_boundary),
+        cmocka_unit_test(there_are_no_more_members_than_the_most),
         cmocka_unit_test(the_silent_are_left_out_and_then_unknown),
         cmocka_unit_test(who_has_lost_both_its_connections_is_not_waited_for),
         cmocka_unit_test(who_comes_back_is_waited_for),
@@ -520,6 +570,7 @@ int main(void)
         cmocka_unit_test(a_checkpoint_that_was_trained_from_can_be_read),
         cmocka_unit_test(nothing_is_saved_before_a_step_follows_the_restored_state),
         cmocka_unit_test(the_younger_of_two_that_cannot_reach_each_other_goes),
+        cmocka_unit_test(who_alone_has_the_state_does_not_go),
         cmocka_unit_test(the_job_is_done_when_the_last_has_finished),
         cmocka_unit_test(a_last_member_that_leaves_is_let_go),
         cmocka_unit_test(commits_of_the_dead_are_not_heard),

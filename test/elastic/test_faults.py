@@ -95,6 +95,28 @@ def test_fewer_than_the_least_train_nothing(tmp_path):
         assert {size for _, size, _ in left.steps()} == {2}
 
 
+def test_who_is_more_than_the_most_waits(tmp_path):
+    """Of four there is room for two: one of the others trains in the place of one that dies."""
+    status = tmp_path / 'status'
+    with Job(tmp_path, first_size=2, max_size=2, sleep_ms=2, held=True, status_file=status) as job:
+        gate = job.folder / 'gate'  # as far as they train
+        gate.write_bytes(bytes(10))
+        stays, victim = job.add_workers(2)
+        job.wait_for_version(5)
+        others = job.add_workers(2)
+        wait_for(lambda: status.exists() and json.loads(status.read_text())['joining'] == 2, 'both wait')
+        gate.write_bytes(bytes(20))
+        job.wait_for_version(20)
+        assert [other.version for other in others] == [0, 0]
+        victim.kill()
+        gate.write_bytes(bytes(30))
+        wait_for(lambda: any(other.version == 30 for other in others), 'one of them trains')
+        assert job.wait_for_end() == 0
+        check_ends(job)
+        assert max(size for _, size, _ in stays.steps()) == 2
+        assert sorted(len(other.steps()) > 0 for other in others) == [False, True]
+
+
 def test_who_was_stopped_can_write_nowhere(tmp_path):
     """Its process is ended for that, and the log says why: how it ended is all that the coordinator sees."""
     with Job(tmp_path, first_size=2, sleep_ms=2, held=True) as job:

@@ -57,6 +57,8 @@ static void a_slow_one_is_named_after_some_seconds(void **state)
     assert_int_equal(s.named, 2);
     assert_true(s.workers[2].times > 2.9 && s.workers[2].times < 3.1);
     assert_true(s.workers[2].lag_ms > 39 && s.workers[2].lag_ms < 41);
+    second(&s, (uint64_t[]){20, 20, 28, 21}, equal); /* less than it is named for: it stays so */
+    assert_true(s.workers[2].named);
     second(&s, (uint64_t[]){20, 20, 24, 21}, equal);
     assert_false(s.workers[2].named);
 }
