@@ -38,6 +38,7 @@ const struct schedule_tuning schedule_tunings[SCHEDULE_PROCESSORS] = {
                                     "(with the row of amd 163), 512 B 0.58 (0.75)",
                         .demotes = true,
                         .fetches = true,
+                        .puts_ahead = true,
                         .twin_below_bytes = SIZE_MAX,
                         .reads_from_bytes = 128 * KIB,
                         .retake_ns = 5,

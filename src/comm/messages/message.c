@@ -46,6 +46,7 @@ void message_open(struct muster_comm *comm)
     for (int l = 0; l < comm->local_size; l++) {
         struct stream *s = &comm->messages->streams[comm->locals[l]];
         s->in = s->out = line_ring_start(bytes);
+        s->out.ahead = comm->tuning->puts_ahead && !comm->oversubscribed;
     }
     offer_open(comm);
 }

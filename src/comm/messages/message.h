@@ -19,9 +19,9 @@ void message_start(struct task *task);
  * to the same rank is under way. False: it did nothing. By the holder of the messages' lane, or
  * when nothing is in it. */
 bool message_send_now(struct muster_comm *comm, const struct prepared *call);
-/* After a message_send_now of a rank that goes on to start others, probably like this one.
- * As message_send_now. */
-void message_send_ahead(struct muster_comm *comm, const struct prepared *call);
+/* The same for a rank that goes on to start others, probably like this one, and whose message
+ * nobody waits for yet. */
+bool message_send_ahead(struct muster_comm *comm, const struct prepared *call);
 /* Receives a message as a whole, before the task takes a place: where nothing else has come from
  * that rank of this host, and the next that comes soon is for it. False: it did nothing that the
  * task's steps would not find. As message_send_now. */

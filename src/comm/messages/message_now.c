@@ -22,6 +22,8 @@ enum { NOW_SPINS = 1000 };
 enum { NOW_YIELDS = 8 };
 /* Of larger messages the copies take the time, and fetching ahead gains nothing. */
 enum { AHEAD_BYTES = 12 * SEGMENT_LINE };
+/* Of smaller ones much is copied before the first lines are there that were taken ahead. */
+enum { PUT_AHEAD_BYTES = 4 * 1024 };
 
 bool message_send_now(struct muster_comm *comm, const struct prepared *call)
 {
@@ -37,13 +39,33 @@ bool message_send_now(struct muster_comm *comm, const struct prepared *call)
     return true;
 }
 
-void message_send_ahead(struct muster_comm *comm, const struct prepared *call)
+static bool put_ahead(struct muster_comm *comm, const struct prepared *call)
 {
+    struct stream *s = &comm->messages->streams[call->peer];
+    struct header header = {.bytes = call->bytes, .tag = call->tag};
+    assert(call->kind == MUSTER_SEND && call->bytes <= MESSAGE_EAGER_BYTES);
+    if (!s->out_ring || s->first_send ||
+        !line_ring_write_puts(s->out_ring, &s->out, &header, call->in, call->bytes)) {
+        return false;
+    }
+    bell_wake(s->control);
+    return true;
+}
+
+bool message_send_ahead(struct muster_comm *comm, const struct prepared *call)
+{
+    if (call->bytes >= PUT_AHEAD_BYTES && comm->messages->streams[call->peer].out.ahead) {
+        return put_ahead(comm, call);
+    }
+    if (!message_send_now(comm, call)) {
+        return false;
+    }
     const struct stream *s = &comm->messages->streams[call->peer];
     size_t two = 2 * (SEGMENT_LINE + call->bytes + SEGMENT_LINE - 1);
     if (comm->tuning->fetches && two <= AHEAD_BYTES) {
         line_ring_fetch(s->out_ring, &s->out, two);
     }
+    return true;
 }
 
 /* Waits a little for the next header from there. */

@@ -1,6 +1,7 @@
 /* Messages without a task: who takes one at once, and that a message which is left to the task's
  * steps is still there for them, in its order. */
 #include "comm/messages/message.h"
+#include "comm/messages/streams.h"
 
 #include "comm/algorithm/pair_test.h"
 #include "comm/api/call.h"
@@ -25,6 +26,7 @@ static void prepare(struct pair *pair, int rank, size_t bytes, int tag, struct t
     call_begin(pair->ranks[rank].comm, ret);
 }
 
+/* Now, or as one of several. */
 static void send(struct pair *pair, size_t bytes, int tag, unsigned char first)
 {
     struct task task;
@@ -32,7 +34,7 @@ static void send(struct pair *pair, size_t bytes, int tag, unsigned char first)
         in[i] = (unsigned char)(first + i);
     }
     prepare(pair, 0, bytes, tag, &task);
-    assert_true(message_send_now(pair->ranks[0].comm, &task.call));
+    assert_true((tag % 2 ? message_send_now : message_send_ahead)(pair->ranks[0].comm, &task.call));
 }
 
 static void check(const struct task *task, size_t bytes, int tag, unsigned char first)
@@ -58,11 +60,13 @@ static void what_is_there_is_received_at_once(void **state)
     pair_open(&pair, false);
     for (size_t i = 0; i < 200; i++) {
         size_t bytes = sizes[i % (sizeof sizes / sizeof sizes[0])];
+        int tag = (int)(i % 2); /* send: in either way */
+        pair.ranks[0].comm->messages->streams[1].out.ahead = i / 2 % 2;
         memset(out, 0, sizeof out);
-        prepare(&pair, 1, bytes, 3, &task);
-        send(&pair, bytes, 3, (unsigned char)i);
+        prepare(&pair, 1, bytes, tag, &task);
+        send(&pair, bytes, tag, (unsigned char)i);
         assert_true(message_receive_now(pair.ranks[1].comm, &task));
-        check(&task, bytes, 3, (unsigned char)i);
+        check(&task, bytes, tag, (unsigned char)i);
     }
     pair_close(&pair);
 }

@@ -272,10 +272,7 @@ bool lane_send_now(struct muster_comm *comm, const struct prepared *call)
     bool sent = false;
     if (phase_code(&comm->life) == 0) {
         begin_messages(comm, lane);
-        sent = message_send_now(comm, call);
-        if (sent) {
-            message_send_ahead(comm, call);
-        }
+        sent = message_send_ahead(comm, call);
     }
     lane_leave(lane);
     return sent;

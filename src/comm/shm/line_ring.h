@@ -29,6 +29,8 @@ struct line_ring_end {
     uint64_t other;    /* as far as the other end is known to be */
     uint64_t header;   /* of a writer: where that of the message is that was begun … */
     bool begun;        /* … and is not published yet */
+    bool ahead;        /* puts take their lines from the reader's core (line_fetch) a piece before
+                          the copy comes to them, which pays where nobody reads them yet */
 };
 
 enum { LINE_RING_HEADER_BYTES = 16 };
@@ -41,6 +43,9 @@ bool line_ring_fits(struct stream_ring *ring, struct line_ring_end *end, size_t 
 /* Begins, puts and publishes a message as a whole. False: it has no room, and nothing was done. */
 bool line_ring_write(struct stream_ring *ring, struct line_ring_end *end, const void *header,
                      const void *data, size_t bytes);
+/* The same by puts, which take the lines ahead if this end does. */
+bool line_ring_write_puts(struct stream_ring *ring, struct line_ring_end *end, const void *header,
+                          const void *data, size_t bytes);
 /* Begins a message: takes the header. False: there is no room. */
 bool line_ring_begin(struct stream_ring *ring, struct line_ring_end *end, const void *header);
 /* Copies in as much as there is room for, at most a block, without publishing it. The bytes taken:

@@ -172,6 +172,7 @@ static void a_part_of_the_ring_is_a_ring(void **state)
     static char data[LINE_RING_BLOCK_BYTES];
     char read[LINE_RING_HEADER_BYTES];
     in = out = line_ring_start(PART);
+    out.ahead = true;
     for (size_t sent = 0; sent < 3 * PART; sent += sizeof data) {
         fill(data, sent, sizeof data);
         assert_true(line_ring_fits(&ring, &out, sizeof data));
@@ -198,12 +199,13 @@ static void a_part_of_the_ring_is_a_ring(void **state)
 static void whole_messages_are_written_and_taken(void **state)
 {
     (void)state;
-    enum { MOST = 900, PART = 2 * LINE_RING_BLOCK_BYTES };
+    enum { MOST = 9000, PART = 2 * LINE_RING_BLOCK_BYTES };
     static char put[MOST], got[MOST];
     char read[LINE_RING_HEADER_BYTES];
     in = out = line_ring_start(PART);
     for (size_t message = 0; message < 5000; message++) {
         size_t bytes = message * 37 % MOST;
+        out.ahead = message / 3 % 2;
         fill(put, message, bytes);
         if (message % 3 == 0) {
             assert_true(line_ring_begin(&ring, &out, header));
@@ -212,7 +214,8 @@ static void whole_messages_are_written_and_taken(void **state)
             }
             line_ring_publish(&ring, &out, true);
         } else {
-            assert_true(line_ring_write(&ring, &out, header, put, bytes));
+            assert_true((message % 3 == 1 ? line_ring_write
+                                          : line_ring_write_puts)(&ring, &out, header, put, bytes));
         }
         assert_true(line_ring_take_header(&ring, &in, read));
         assert_memory_equal(read, header, sizeof read);
@@ -234,6 +237,8 @@ static void what_has_no_room_is_not_written(void **state)
         before = out;
     }
     assert_int_equal(written, (STREAM_BYTES / SEGMENT_LINE - 1) / lines);
+    assert_memory_equal(&before, &out, sizeof out);
+    assert_false(line_ring_write_puts(&ring, &out, header, data, sizeof data));
     assert_memory_equal(&before, &out, sizeof out);
     char got[sizeof data], read[LINE_RING_HEADER_BYTES];
     assert_true(line_ring_take_header(&ring, &in, read));
@@ -272,7 +277,9 @@ static void *write_all(void *unused)
         size_t bytes = length_of(message);
         fill(data, sent, bytes);
         bool whole = message % 4 == 0;
-        while (whole ? !line_ring_write(&ring, &out, header, data, bytes)
+        out.ahead = message / 8 % 2;
+        while (whole ? !(message % 8 ? line_ring_write : line_ring_write_puts)(&ring, &out, header,
+                                                                               data, bytes)
                      : !line_ring_begin(&ring, &out, header)) {
             (void)sched_yield();
         }
