@@ -99,26 +99,36 @@ static void print_blocks(const struct schedule_tuning *row)
     }
 }
 
+static const char *messages_read(const struct schedule_tuning *row, char ret[96])
+{
+    char from[32], above[32];
+    if (row->offers_from_bytes == SIZE_MAX) {
+        return "of no size";
+    }
+    (void)snprintf(ret, 96, "from %s where more than %s wait",
+                   short_size(row->offers_from_bytes, from),
+                   short_size(row->offers_above_bytes, above));
+    return ret;
+}
+
 static void print_tunings(enum schedule_processor here)
 {
     (void)printf("\nprocessors (MUSTER_TUNING=NAME takes another row)\n");
     for (int p = 0; p < SCHEDULE_PROCESSORS; p++) {
         const struct schedule_tuning *row = &schedule_tunings[p];
-        char below[32], blocks[32], messages[32], retakes[32];
+        char below[32], blocks[32], messages[96], retakes[32];
         (void)printf("%c %-8s", p == (int)here ? '*' : ' ', row->name);
         print_blocks(row);
         (void)printf(
             "\n            readers claim lines: %s, writers demote lines: %s, fetch them "
             "ahead: %s, within a message: %s\n            zero-copy of 2 ranks writes both outputs at once: %s%s\n            "
-            "may be read out of the other's memory: blocks from %s, messages from %s\n            "
+            "may be read out of the other's memory: blocks from %s, messages %s\n            "
             "a line that was read costs its next writer: %u ns, up to %s\n            measured: %s\n",
             row->claims ? "yes" : "no", row->demotes ? "yes" : "no", row->fetches ? "yes" : "no",
             row->puts_ahead ? "yes" : "no", row->twin_below_bytes == SIZE_MAX ? "always" : "below ",
             row->twin_below_bytes == SIZE_MAX ? "" : short_size(row->twin_below_bytes, below),
-            short_size(row->reads_from_bytes, blocks),
-            row->offers_from_bytes == SIZE_MAX ? "no size"
-                                               : short_size(row->offers_from_bytes, messages),
-            row->retake_ns, short_size(row->retakes_to_bytes, retakes), row->measured);
+            short_size(row->reads_from_bytes, blocks), messages_read(row, messages), row->retake_ns,
+            short_size(row->retakes_to_bytes, retakes), row->measured);
     }
 }
 

@@ -44,6 +44,7 @@ const struct schedule_tuning schedule_tunings[SCHEDULE_PROCESSORS] = {
                         .retake_ns = 5,
                         .retakes_to_bytes = 1 * MIB,
                         .offers_from_bytes = 64 * KIB,
+                        .offers_above_bytes = 1 * MIB,
                         .blocks = {{SIZE_MAX, SCHEDULE_MAX_BLOCK_BYTES}}},
 };
 

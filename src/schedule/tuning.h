@@ -32,14 +32,15 @@ struct schedule_tuning {
     bool fetches;         /* who sends or reads message after message takes their lines from the
                              other core ahead: line_fetch, line_ring_expect */
     bool puts_ahead;      /* the same within a message, while it is copied in: line_ring_put */
-    size_t twin_below_bytes;  /* zero-copy of two ranks writes both outputs in one pass */
-    size_t reads_from_bytes;  /* from so many on a block may be read out of the other's memory:
-                                 comm/algorithm/large_copy.c */
-    unsigned retake_ns;       /* what it costs a rank to write a line again that another has read
-                                 out of its memory … */
-    size_t retakes_to_bytes;  /* … of so many bytes at most: more have left its cache */
-    size_t offers_from_bytes; /* messages from so many on are read out of the sender's memory:
-                                 comm/messages/offer.c */
+    size_t twin_below_bytes;   /* zero-copy of two ranks writes both outputs in one pass */
+    size_t reads_from_bytes;   /* from so many on a block may be read out of the other's memory:
+                                  comm/algorithm/large_copy.c */
+    unsigned retake_ns;        /* what it costs a rank to write a line again that another has read
+                                  out of its memory … */
+    size_t retakes_to_bytes;   /* … of so many bytes at most: more have left its cache */
+    size_t offers_from_bytes;  /* messages from so many on are read out of the sender's memory:
+                                  comm/messages/offer.c … */
+    size_t offers_above_bytes; /* … where more than so many bytes wait for the same rank */
     struct {
         size_t below_bytes;
         size_t block_bytes;

@@ -9,9 +9,8 @@
 #include "comm/messages/offer.h"
 #include "comm/messages/streams.h"
 #include "comm/state/bell.h"
-#include "comm/tcp/link.h"
-
 #include "comm/state/call_log.h"
+#include "comm/tcp/link.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -311,6 +310,7 @@ void message_begin(struct muster_comm *comm, struct task *task)
         *(s->first_send ? &s->last_send->transfer.next : &s->first_send) = task;
         s->last_send = task;
         m->sends++;
+        s->waiting_bytes += matching_room(task);
     } else if (m->matching.unexpected && matching_take_unexpected(&m->matching, task)) {
         end_task(m, task);
     } else if (m->matching.unexpected_bytes == 0 || !take_over(comm, task)) {
@@ -318,13 +318,19 @@ void message_begin(struct muster_comm *comm, struct task *task)
     }
 }
 
+static void end_send(struct messages *m, struct stream *s, struct task *send)
+{
+    s->waiting_bytes -= matching_room(send);
+    m->sends--;
+    end_task(m, send);
+}
+
 /* What was offered ends when it has been read; what was refused is written after all. */
 static bool push_offered(struct messages *m, struct stream *s)
 {
     bool moved = false;
     for (struct task *task; (task = offer_take_read(s)); moved = true) {
-        m->sends--;
-        end_task(m, task);
+        end_send(m, s, task);
     }
     struct task *refused = offer_refused(s);
     if (refused) {
@@ -333,12 +339,6 @@ static bool push_offered(struct messages *m, struct stream *s)
         moved |= refused->transfer.done > before;
     }
     return moved;
-}
-
-/* True: all of it. */
-static bool write_task(struct muster_comm *comm, struct stream *s, struct task *task)
-{
-    return s->out_ring ? write_here(s, s->out_ring, &s->out, task) : write_there(comm, task);
 }
 
 bool message_push(struct muster_comm *comm, int to)
@@ -350,15 +350,16 @@ bool message_push(struct muster_comm *comm, int to)
         struct task *task = s->first_send, *next = task->transfer.next;
         size_t before = task->transfer.done;
         bool offers = offer_fits(m, s, task);
-        bool all = offers ? offer_write(s, task) : write_task(comm, s, task);
+        bool all = offers        ? offer_write(s, task)
+                   : s->out_ring ? write_here(s, s->out_ring, &s->out, task)
+                                 : write_there(comm, task);
         moved |= offers ? all : task->transfer.done > before;
         if (!all) {
             break;
         }
         s->first_send = next;
         if (!offers) {
-            m->sends--;
-            end_task(m, task);
+            end_send(m, s, task);
         }
     }
     return moved;

@@ -37,6 +37,7 @@ void offer_open(struct muster_comm *comm)
 {
     size_t from = comm->reads ? comm->tuning->offers_from_bytes : SIZE_MAX;
     bool shares = comm->oversubscribed && from < OVERSUBSCRIBED_FROM_BYTES;
+    comm->messages->offers_above_bytes = comm->tuning->offers_above_bytes;
     comm->messages->offers_from_bytes = shares ? OVERSUBSCRIBED_FROM_BYTES : from;
     for (int r = 0; r < comm->size; r++) {
         struct stream *s = &comm->messages->streams[r];
@@ -57,16 +58,18 @@ static bool is_refused(const struct stream *s)
 }
 
 /* One message alone is faster through the ring: its sender copies in while its receiver copies out.
- * A sender that has more to copy at once, or a message to receive, gains by not copying this. */
+ * A sender that has more to copy at once, or a message to receive, gains by not copying this,
+ * unless all that waits is still in its L2 cache. */
 bool offer_fits(const struct messages *m, const struct stream *s, const struct task *send)
 {
     size_t bytes = matching_room(send);
     if (bytes < m->offers_from_bytes || !s->out_ring || !send->queued || send->transfer.done > 0) {
         return false;
     }
+    bool many = s->waiting_bytes > m->offers_above_bytes;
     bool several = s->first_offered || send->transfer.next;
     bool exchanges = m->matching.posted && bytes / 2 >= m->offers_from_bytes;
-    return (several || exchanges) && !is_refused(s);
+    return many && (several || exchanges) && !is_refused(s);
 }
 
 bool offer_write(struct stream *s, struct task *send)

@@ -42,6 +42,7 @@ static void scene_open(struct scene *s, size_t offers_from_bytes)
         comm->oversubscribed = false; /* also where there is one processor */
         message_open(comm);
         comm->messages->offers_from_bytes = offers_from_bytes; /* on any processor */
+        comm->messages->offers_above_bytes = 0;
     }
     remote_reads.context = s->pair.ranks[0].comm;
 }
@@ -183,6 +184,44 @@ static void one_alone_goes_through_the_ring(void **state)
     run(&s);
     check_all(&s);
     assert_int_equal(remote_reads.count, 0);
+    scene_close(&s);
+}
+
+static void start_from(struct scene *s, int first)
+{
+    for (int i = first; i < s->num; i++) {
+        start(s, &s->messages[i], MUSTER_RECV, s->messages[i].bytes);
+        start(s, &s->messages[i], MUSTER_SEND, s->messages[i].bytes);
+    }
+    run(s);
+    check_all(s);
+}
+
+/* What is still in the sender's cache is faster through the ring, and what has ended is not counted
+ * any more. */
+static void few_go_through_the_ring(void **state)
+{
+    (void)state;
+    enum { FEW = 2, MANY = 3 };
+    struct scene s;
+    scene_open(&s, LARGE);
+    s.pair.ranks[0].comm->messages->offers_above_bytes = FEW * LARGE;
+    for (int i = 0; i < FEW; i++) {
+        (void)add(&s, LARGE);
+    }
+    start_from(&s, 0);
+    assert_int_equal(remote_reads.count, 0);
+    for (int i = 0; i < MANY; i++) {
+        (void)add(&s, LARGE);
+    }
+    start_from(&s, FEW);
+    int read = remote_reads.count;
+    assert_in_range(read, MANY * 2, MANY * 3);
+    for (int i = 0; i < FEW; i++) {
+        (void)add(&s, LARGE);
+    }
+    start_from(&s, FEW + MANY);
+    assert_int_equal(remote_reads.count, read);
     scene_close(&s);
 }
 
@@ -362,6 +401,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(several_are_read_out_of_the_senders_memory),
         cmocka_unit_test(one_alone_goes_through_the_ring),
+        cmocka_unit_test(few_go_through_the_ring),
         cmocka_unit_test(one_is_offered_by_a_sender_that_receives),
         cmocka_unit_test(only_larger_ones_are_offered_where_processors_are_shared),
         cmocka_unit_test(what_cannot_be_read_comes_through_the_second_ring),

@@ -34,6 +34,7 @@ struct stream {
     struct line_ring_end in;
     struct line_ring_end out;
     struct inbound inbound;
+    size_t waiting_bytes;    /* of sends to it that have not ended */
     struct task *first_send; /* whose bytes go now; the others behind it */
     struct task *last_send;
     struct task *first_offered; /* sends that the receiver has not read yet, in order */
@@ -48,9 +49,10 @@ struct stream {
 struct messages {
     struct stream *streams;
     struct matching matching;
-    int sends;                /* in all streams */
-    size_t offers_from_bytes; /* such messages and larger ones are offered; SIZE_MAX: none */
-    struct task *ended;       /* of those in the lane, which its holder has not seen */
+    int sends;                 /* in all streams */
+    size_t offers_from_bytes;  /* such messages and larger ones are offered (SIZE_MAX: none), … */
+    size_t offers_above_bytes; /* … while sends of more than so many wait for the same rank */
+    struct task *ended;        /* of those in the lane, which its holder has not seen */
     struct task *last_ended;
 };
 
