@@ -67,7 +67,8 @@ struct muster_elastic_options {
     uint32_t digest_skip;        /* but of so many pieces at the end, each worker's own */
     uint32_t set_aside;          /* 1: a record of which three workers died, one after the other, is
                                     left out from then on, and the coordinator lists it; else the
-                                    job fails. 0: MUSTER_SET_ASIDE, or 0. Not with whole_passes */
+                                    job fails. 0: MUSTER_SET_ASIDE, or 0. With whole_passes it is
+                                    MUSTER_EINVAL, and the environment's is for leases alone */
     uint32_t micro_batches_per_worker; /* in place of micro_batches: a step has so many times the
                                           workers of its generation, and the global batch grows and
                                           shrinks with them. A generation's first step is as large

@@ -37,7 +37,12 @@ static int read_set_aside(struct muster_elastic *job, uint32_t said, struct must
 {
     bool on = false;
     int r = identity_set_aside(said, &on, err);
-    job->set_aside = on && !job->whole_passes;
+    if (r == 0 && said > 0 && job->whole_passes) {
+        return muster_fail(err, MUSTER_EINVAL,
+                           "set_aside is not for a job whose passes are whole, as those of several "
+                           "updates are: a record is found by computing parts of its pass");
+    }
+    job->set_aside = on && !job->whole_passes; /* the environment may mean the job's leases */
     return r;
 }
 

@@ -376,6 +376,22 @@ static void an_address_that_leads_nowhere_is_said(void **state)
     assert_non_null(strstr(t->err.text, "/nowhere/at/all"));
 }
 
+/* The environment may mean the job's leases. */
+static void nothing_is_set_aside_where_passes_are_whole(void **state)
+{
+    struct scene *s = *state;
+    struct trainee *said = &s->workers[0], *set = &s->workers[1];
+    serve(s, 1, EPOCHS);
+    said->options.whole_passes = said->options.set_aside = set->options.whole_passes = 1;
+    trainee_run(said);
+    assert_int_equal(said->result, MUSTER_EINVAL);
+    assert_non_null(strstr(said->err.text, "set_aside"));
+    assert_int_equal(setenv("MUSTER_SET_ASIDE", "1", 1), 0);
+    trainee_run(set);
+    unsetenv("MUSTER_SET_ASIDE");
+    check_finished(set);
+}
+
 /* ---- The user's side ---- */
 
 static int have_enough(void *user)
@@ -577,6 +593,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_lost_connection_loses_no_step, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refusals_are_said, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_address_that_leads_nowhere_is_said, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nothing_is_set_aside_where_passes_are_whole, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(a_wait_can_be_interrupted_and_taken_up_again, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(pieces_that_are_null_are_not_called_too_many, set_up,
