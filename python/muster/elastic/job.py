@@ -22,7 +22,7 @@ from muster.elastic.ending import EXPELLED, FAILED, LEFT_BY_SIGTERM, Expelled, F
     tell_exit, tell_of_errors
 from muster.elastic.gradient import BackwardWatch, Gradient
 from muster.elastic.loader import Loader
-from muster.elastic.passes import Pass, Plan, rest_of_share
+from muster.elastic.passes import Pass, Plan, check_micro_batches, rest_of_share
 from muster.elastic.slots import params_of
 from muster.elastic.state import State
 from muster.elastic.transaction import Transaction
@@ -36,6 +36,8 @@ class Job:
     deterministic: True or a seed: equal bits whatever the number of workers and the faults (None: MUSTER_DETERMINISTIC).
     reduction: 'mean' over the step's records, or 'sum' where the loss is a sum. backwards: how often a pass calls backward.
     micro_batches: of a step, by all workers together (None: MUSTER_MICRO_BATCHES, or as the first worker said, or 1).
+    micro_batches_per_worker: in place of that: a step has so many for each worker, and the global batch grows and shrinks with them
+    (weak scaling): global_batch and micro_batches say what it is. Not with deterministic.
     set_aside: a record of which three workers died, one after the other, is left out and listed by the coordinator, in place of
     failing the job (None: MUSTER_SET_ASIDE, or False); not with transaction().
     digest_steps: each so many steps the workers compare digests of their states (0: MUSTER_DIGEST_STEPS, or never).
@@ -44,7 +46,7 @@ class Job:
     """
 
     def __init__(self, model, optimizer, scheduler=None, *, deterministic=None, threads=1, reduction='mean', backwards=1,
-                 micro_batches=None, coordinator=None, token=None, host=None, name=None, connect_ms=60_000, peer_ms=0,
+                 micro_batches=None, micro_batches_per_worker=None, coordinator=None, token=None, host=None, name=None, connect_ms=60_000, peer_ms=0,
                  set_aside=None, digest_steps=0, checkpoint=None, checkpoint_steps=0, checkpoint_seconds=0, checkpoint_keep=0):
         self.model = refusals.replace_ddp(model)
         refusals.check_model(self.model)
@@ -55,9 +57,10 @@ class Job:
             raise ValueError(f"reduction is 'mean' or 'sum', not {reduction!r}")
         self.sum, self.backwards = reduction == 'sum', backwards
         self.seed = keyed.seed_of(deterministic)
+        check_micro_batches(micro_batches, micro_batches_per_worker, self.seed)
         if self.seed is not None:
             keyed.pin(threads)
-        self.options = dict(micro_batches=micro_batches or 0, coordinator=coordinator, token=token, host=host, name=name,
+        self.options = dict(micro_batches=micro_batches or 0, micro_batches_per_worker=micro_batches_per_worker or 0, coordinator=coordinator, token=token, host=host, name=name,
                             connect_ms=connect_ms, peer_ms=peer_ms, checkpoint=checkpoint and os.fspath(checkpoint),
                             checkpoint_steps=checkpoint_steps, checkpoint_seconds=checkpoint_seconds,
                             checkpoint_keep=checkpoint_keep, digest_steps=digest_steps, set_aside=int(bool(set_aside)),
@@ -292,6 +295,19 @@ class Job:
     def skip(self):
         """The pass that has begun has no gradient: its batch was for nobody. For callers that know."""
         self._bring(False)
+
+    @property
+    def micro_batches(self):
+        """Of the step in hand, by all workers together; the last one of an epoch has fewer. The same for all of them, and whenever the
+        step is tried again. None: there is no step yet, or any more."""
+        pass_ = self.pass_ or self.pending
+        return None if pass_ is None else pass_.micro_batches
+
+    @property
+    def global_batch(self):
+        """The same in records, less those that are set aside: what the gradient is a mean over."""
+        pass_ = self.pass_ or self.pending
+        return None if pass_ is None else pass_.step_records
 
     @property
     def incomplete(self):

@@ -8,6 +8,7 @@ class Pass:
         self.version, self.epoch = found['version'], found['epoch']
         self.micro_batch, self.records, self.share = found['micro_batch'], found['records'], found['share']
         self.micro_batches, self.rank, self.size = found['micro_batches'], found['rank'], found['size']
+        self.step_records = found['step_records']
         self.is_part = len(self.records) < found['micro_batch_records']  # workers died of its micro-batch: it is computed in parts, or without a record
         self.backwards = 0
         self.given = False  # its gradient has been brought
@@ -27,6 +28,18 @@ class Plan:
             raise ValueError(f'{records} records, {batch} of them in a micro-batch, {epochs} epochs: each must be 1 or more')
         self.records, self.batch, self.epochs = records, batch, epochs
         self.shuffle, self.seed, self.name = int(shuffle), seed, name
+
+
+def check_micro_batches(of_step, of_worker, seed):
+    if of_worker is None:
+        return
+    if of_step is not None:
+        raise ValueError('micro_batches is of a step, and micro_batches_per_worker is of each worker: a job has one of them')
+    if of_worker < 1:
+        raise ValueError(f'micro_batches_per_worker is 1 or more, not {of_worker}')
+    if seed is not None:
+        raise ValueError('deterministic gives the same weights for any number of workers, and with micro_batches_per_worker the steps '
+                         'themselves follow that number: take micro_batches')
 
 
 def rest_of_share(native, plan, found):

@@ -27,6 +27,7 @@ static char *option_names[] = {"records",
                                "digest_steps",
                                "digest_skip",
                                "set_aside",
+                               "micro_batches_per_worker",
                                NULL};
 
 int native_elastic_options(PyObject *args, PyObject *kwargs, struct muster_elastic_options *o)
@@ -35,11 +36,11 @@ int native_elastic_options(PyObject *args, PyObject *kwargs, struct muster_elast
     unsigned int batch, epochs = 1, micro_batches = 0, shuffle = 0;
     long long connect_ms = o->connect_ms, peer_ms = o->peer_ms;
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "KI|IIzKIzzzzKKLLzIIIIIII", option_names, &records, &batch, &epochs,
+            args, kwargs, "KI|IIzKIzzzzKKLLzIIIIIIII", option_names, &records, &batch, &epochs,
             &micro_batches, &o->dataset, &seed, &shuffle, &o->coordinator, &o->token, &o->host,
             &o->name, &environment, &extra_bytes, &connect_ms, &peer_ms, &o->checkpoint,
             &o->checkpoint_steps, &o->checkpoint_seconds, &o->checkpoint_keep, &o->whole_passes,
-            &o->digest_steps, &o->digest_skip, &o->set_aside)) {
+            &o->digest_steps, &o->digest_skip, &o->set_aside, &o->micro_batches_per_worker)) {
         return -1;
     }
     o->records = records;
@@ -74,12 +75,12 @@ PyObject *native_elastic_pass(const struct muster_elastic_pass *pass)
         return NULL;
     }
     return Py_BuildValue(
-        "{sKsKsIsIsNsdsKsisisIsI}", "version", (unsigned long long)pass->version, "epoch",
+        "{sKsKsIsIsNsdsKsisisIsIsI}", "version", (unsigned long long)pass->version, "epoch",
         (unsigned long long)pass->epoch, "micro_batch", (unsigned int)pass->micro_batch,
         "micro_batches", (unsigned int)pass->micro_batches, "records", records, "share",
         pass->share, "generation", (unsigned long long)pass->generation, "rank", pass->rank, "size",
         pass->size, "passes_left", (unsigned int)pass->passes_left, "micro_batch_records",
-        (unsigned int)pass->micro_batch_records);
+        (unsigned int)pass->micro_batch_records, "step_records", (unsigned int)pass->step_records);
 }
 
 PyObject *native_elastic_lists(const uint64_t *records, size_t num, const size_t *counts,

@@ -1,0 +1,54 @@
+"""A worker of an elastic job whose global batch follows its workers, and whose learning rate follows that: a record's weight grows by one
+each time that it is trained, however large its step is. Options as JSON."""
+import json
+import sys
+
+import torch
+from torch import nn, optim
+from torch.utils.data import Dataset
+
+import elastic_pace
+
+import muster.elastic
+
+OPTIONS = {'records': 403, 'batch': 4, 'each': 2, 'epochs': 3, 'loader_workers': 0, 'checkpoint_steps': 0}
+OPTIONS.update(json.loads(sys.argv[1]) if len(sys.argv) > 1 else {})
+
+
+class Numbers(Dataset):
+    def __len__(self):
+        return OPTIONS['records']
+
+    def __getitem__(self, index):
+        return index
+
+
+class Ledger(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weights = nn.Parameter(torch.zeros(OPTIONS['records'], dtype=torch.float64))
+
+    def forward(self, records):
+        return -self.weights[records].mean()
+
+
+model = Ledger()
+optimizer = optim.SGD(model.parameters(), lr=1.0)
+job = muster.elastic.Job(model, optimizer, micro_batches_per_worker=OPTIONS['each'], checkpoint_steps=OPTIONS['checkpoint_steps'])
+loader = job.loader(Numbers(), OPTIONS['batch'], epochs=OPTIONS['epochs'], num_workers=OPTIONS['loader_workers'])
+assert job.global_batch is None and job.micro_batches is None
+elastic_pace.hold()
+for _ in job.epochs():
+    for records in loader:
+        for group in optimizer.param_groups:
+            group['lr'] = 1.0 * job.global_batch  # 1.0 is for one record
+        optimizer.zero_grad()
+        model(records).backward()
+        optimizer.step()
+        elastic_pace.pace()
+        if not job.incomplete:
+            print('step', job.info['version'], job.info['size'], job.global_batch, job.micro_batches, flush=True)
+assert job.global_batch is None
+rounded = model.weights.detach().round()
+assert (rounded - model.weights.detach()).abs().max() < 1e-6
+print('end', json.dumps({'counts': sorted(set(int(v) for v in rounded.tolist()))}), flush=True)
