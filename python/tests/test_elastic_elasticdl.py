@@ -109,6 +109,30 @@ def result(world):
     return run
 
 
+@pytest.mark.parametrize('workers', [1, 2])
+def test_the_global_batch_is_fixed_or_follows_the_workers(world, python, workers):
+    """By fixed_global_batch_size, which is False where the script does not say, as ElasticDL has it: 13 micro-batches an epoch, one for each
+    worker and step, or MUSTER_MICRO_BATCHES in all."""
+    for what, whole in (('follows', workers), ('stays', 4)):
+        job = world(workers, python)
+        job.env.pop('MUSTER_DETERMINISTIC')
+        results = []
+        for worker in [job.start('elastic_elasticdl.py', what) for _ in range(workers)]:
+            worker.end()
+            results.append(json.loads(worker.wait_for_line('end ')))
+        job.coordinators[0].end()
+        assert max(result['steps'][-1] for result in results) == whole
+        assert all(result['steps'] == sorted({whole, 13 % whole} - {0}) for result in results)
+        assert {record for result in results for record in result['seen']} == set(range(101))
+
+
+def test_what_follows_the_workers_is_not_deterministic(world, python):
+    job = world(1, python)
+    worker = job.start('elastic_elasticdl.py', 'follows')
+    worker.end(1)
+    assert 'fixed_global_batch_size=True' in worker.text()
+
+
 def test_defects_10_14_15_16_23_24_records(result):
     """No call more than batches, the partial batch counts, epochs do not mix, the order is the seed's, and nothing is lost at the
     tail of two loader workers."""

@@ -168,6 +168,30 @@ def folder():
     return {'lengths': lengths, 'seen': seen}
 
 
+def growing(fixed):
+    """DistributedOptimizer, and what its global batch follows."""
+    global optimizer
+    from elasticai_api.pytorch.optimizer import DistributedOptimizer
+    optimizer = DistributedOptimizer(optimizer, **({'fixed_global_batch_size': True} if fixed else {}))
+    service = RecordIndexService(batch_size=BATCH, dataset_size=RECORDS, num_epochs=EPOCHS, dataset_name='x')
+    controller, seen, steps = controller_of(service), [], set()
+    elastic = controller.elastic_run(train_one_batch)
+    with controller.scope():
+        for records in DataLoader(Numbers(service), batch_size=BATCH):
+            steps.add(service._job.micro_batches)
+            elastic(records)
+            seen += records.tolist()
+    return {'seen': seen, 'steps': sorted(steps)}
+
+
+def follows():
+    return growing(False)
+
+
+def stays():
+    return growing(True)
+
+
 def spawned():
     """The loader's processes do not have what this one has: a service is sent to them."""
     service = RecordIndexService(batch_size=BATCH, dataset_size=RECORDS, num_epochs=1, dataset_name='x')

@@ -1,4 +1,6 @@
 """ElasticDL's controller for torch."""
+import os
+
 import torch
 
 from elasticai_api.common.base_controller import AllReduceController
@@ -53,11 +55,19 @@ class PyTorchAllReduceController(AllReduceController):
     def _make_job(self):
         if self._model is None or self._optimizer is None:
             raise RuntimeError('set_broadcast_model(model) and set_broadcast_optimizer(optimizer) come before the first batch')
-        job = Job(self._model, self._optimizer, micro_batches=_micro_batches())
+        job = self._job_of_optimizer()
         job.before_publish = self._before_publish
         if self.several_updates or any(isinstance(one, torch.optim.LBFGS) for one in job.optimizers):
             job.transaction(lambda: None)
         return job
+
+    def _job_of_optimizer(self):
+        if getattr(self._optimizer, 'fixed_global_batch_size', True):
+            return Job(self._model, self._optimizer, micro_batches=_micro_batches())
+        if os.environ.get('MUSTER_DETERMINISTIC'):
+            raise ValueError('MUSTER_DETERMINISTIC gives the same weights for any number of workers, and this global batch follows that number: '
+                             'DistributedOptimizer(…, fixed_global_batch_size=True) keeps it')
+        return Job(self._model, self._optimizer, micro_batches_per_worker=1)
 
     # ElasticDL's scripts compare get_current_epoch() with a counter of their own after each batch, and step their scheduler
     # when it is behind. A worker that joins in a later epoch finds its counter behind, but the learning rate that it got

@@ -16,8 +16,8 @@ def DistributedOptimizer(optimizer, named_parameters=None, compression=None, bac
                          gradient_predivide_factor=1.0, global_batch_num_per_step=None, fixed_global_batch_size=False):
     """The optimizer itself, with the methods of ElasticDL's. The averaging comes with set_broadcast_optimizer().
 
-    The global batch is constant, whether fixed_global_batch_size says so or not: the job's micro-batches are shared among
-    the workers that there are.
+    fixed_global_batch_size=True: the global batch is constant, as the job's micro-batches are shared among the workers that there
+    are. False: each worker computes one micro-batch of a step, and the global batch follows their number.
     """
     if backward_passes_per_step != 1 or gradient_predivide_factor != 1.0:
         raise NotImplementedError('backward_passes_per_step and gradient_predivide_factor: a step has the job\'s micro_batches, '
