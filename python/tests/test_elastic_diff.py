@@ -1,5 +1,5 @@
 """What docs/elastic-python.md shows of scripts. The diff: a DDP script before it, an elastic one after it, of ten lines or less. The learning
-rate of a global batch."""
+rates of a global batch that is constant, and of one that follows the workers."""
 import re
 
 import pytest
@@ -79,3 +79,19 @@ print('rate', optimizer.param_groups[0]['lr'], flush=True)
     job.coordinators[0].end()
     assert len(blocks) == 1 and [worker.lines('rate') for worker in workers] == [['0.4']] * 2
     assert 'done: 1,001 records in 4 steps' in job.coordinators[0].text()
+
+
+def test_the_learning_rate_follows_the_workers(world, python, tmp_path):
+    """Two workers: 128 records a step, and 105 in the last one of an epoch."""
+    page = (SOURCE / 'docs/elastic-python.md').read_text()
+    blocks = [block for block in re.findall(r'```python\n(.*?)```', page, re.S) if 'micro_batches_per_worker' in block]
+    script = tmp_path / 'script.py'
+    script.write_text('import muster.elastic\n' + HEAD + 'model = Net()\noptimizer = torch.optim.SGD(model.parameters(), lr=1)\n' + blocks[0] +
+                      "        print('rate', round(optimizer.param_groups[0]['lr'] * 640), flush=True)\n")
+    job = world(2, python)
+    workers = [job.start(script.as_posix()) for _ in range(2)]
+    for worker in workers:
+        worker.end()
+    job.coordinators[0].end()
+    rates = [list(map(int, worker.lines('rate'))) for worker in workers]
+    assert len(blocks) == 1 and rates[0] == rates[1] == [128, 128, 128, 128, 128, 128, 128, 105] * 3
