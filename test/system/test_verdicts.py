@@ -13,6 +13,7 @@ from program import PATIENCE
 DATA = SOURCE / 'test/data'
 CASES = json.loads((DATA / 'verdicts.json').read_text())
 GRACE_S = 1
+LATE_S = str(0.7 * PATIENCE)  # between two ends, so that the first is known; torchrun's ranks take 0.7
 TORCHRUN_PYTHON = os.environ.get('MUSTER_TORCH2_PYTHON')
 
 
@@ -31,7 +32,7 @@ def file_of(case, name, kind, policy):
     for replica in doc['spec']['pytorchReplicaSpecs'].values():
         spec = replica['template']['spec']
         spec['terminationGracePeriodSeconds'] = GRACE_S
-        spec['containers'][0]['env'] = [{'name': 'POD', 'valueFrom': {'fieldRef': {'fieldPath': 'metadata.name'}}}]
+        spec['containers'][0]['env'] = [{'name': 'POD', 'valueFrom': {'fieldRef': {'fieldPath': 'metadata.name'}}}, {'name': 'LATE_S', 'value': LATE_S}]
         if 'memory' in case:
             spec['containers'][0]['resources'] = {'limits': {'memory': case['memory']}}
     return doc
@@ -47,6 +48,7 @@ def start(muster, case, shape):
     own = options.get(shape, options.get(kind, options.get('*', [])))
     words = ['run', '--name', name, '-o', 'json', *(re.sub(r'^(\d+)s$', lambda found: f'{int(found[1]) * PATIENCE}s', word) for word in own)]
     if kind == 'n':
+        muster.env['LATE_S'] = LATE_S
         words += ['-n', '2', *(['--memory', case['memory']] if 'memory' in case else []), '--', *command_of(case)]
     else:
         words += ['-f', muster.write(name + '.json', file_of(case, name, kind, policy))]

@@ -8,5 +8,5 @@ after_rank_0() {
     # A pod made anew may be in a new PID namespace, where that number is somebody else's.
     while [ ! -e gone ] && kill -0 "$(cat rank0)" 2>/dev/null; do sleep 0.02; done
     touch gone
-    sleep 0.7
+    sleep "${LATE_S:-0.7}"
 }
