@@ -184,6 +184,20 @@ def test_a_run_whose_disk_stays_full_can_be_ended(muster, tmp_path):
     wait_for(lambda: not [p for p in muster.processes() if 'step 2' in p[1] and 'muster' not in p[1]], 'no rank is left')
 
 
+def test_down_says_what_can_be_removed(muster):
+    """It must write that jobs have ended."""
+    muster.run('run', '-f', muster.write('first.yaml', job('first', shell('head -c 3000000 /dev/zero | tr "\\0" x | fold'))))
+    muster.run('delete', 'job', 'first')
+    muster.run('create', '-f', muster.write('job.yaml', job('long', shell('sleep 1000'))))
+    wait_for(lambda: [pod for pod in muster.get('pods') if pod['status']['phase'] == 'Running'], 'it runs')
+    wait_for(lambda: list((muster.home / 'history').rglob('*.log*')), 'the first run is kept')
+    fill(muster)
+    line = only_line(muster.run('down', code=73))
+    assert says_full(line) and 'muster history --prune removes past runs, and muster down --keep ' in line
+    muster.run('history', '--prune')
+    assert muster.run('down').stdout == 'The controller has ended.\n'
+
+
 def remount_read_only(folder):
     mount(str(folder), str(folder), None, MS_BIND, None)
     mount(None, str(folder), None, MS_BIND | MS_REMOUNT | MS_RDONLY, None)

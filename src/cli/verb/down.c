@@ -98,6 +98,19 @@ static int force_to_leave(struct cli *cli, bool keep, int *ret)
     return r < 0 ? r : ask_to_leave(cli, keep, ret, &cli->err);
 }
 
+/* The end of each job has to be written. */
+static int say_what_makes_room(struct cli *cli, int r)
+{
+    char said[MUSTER_ERR_TEXT_BYTES];
+    (void)snprintf(said, sizeof said, "%s", cli->err.text);
+    return r != MUSTER_ECREATE || !strstr(said, "is full")
+               ? r
+               : muster_fail(&cli->err, r,
+                             "%s: muster history --prune removes past runs, and muster down --keep "
+                             "ends the controller while its jobs go on",
+                             said);
+}
+
 int cli_down(struct cli *cli)
 {
     bool keep = args_flag(&cli->args, "keep");
@@ -120,7 +133,7 @@ int cli_down(struct cli *cli)
         r = ask_to_leave(cli, keep, &controller, &cli->err);
     }
     if (r < 0) {
-        return r;
+        return say_what_makes_room(cli, r);
     }
     kube_close(muster_take(cli->kube)); /* a client that stays would keep it */
     r = controller < 0 ? 0 : wait_gone(cli, controller, limit_ms);

@@ -192,6 +192,17 @@ int history_throw_away(const struct home *home, const char *folder, const char *
     return r < 0 ? r : file_remove(path, err);
 }
 
+/* Its logs may be what makes room, on a full disk, for the number that is kept. */
+static int keep_last(const struct home *home, const struct history_item *item, const char *folder,
+                     struct muster_err *err)
+{
+    int r = history_keep_last(home, item->namespace, item->name, err);
+    muster_auto(free) char *logs = r == MUSTER_ECREATE ? file_join(folder, "logs") : NULL;
+    return logs && file_remove(logs, NULL) == 0
+               ? history_keep_last(home, item->namespace, item->name, err)
+               : r;
+}
+
 static int remove_item(const struct home *home, const struct history_item *item,
                        struct muster_err *err)
 {
@@ -204,7 +215,7 @@ static int remove_item(const struct home *home, const struct history_item *item,
         return err_no_memory(err);
     }
     if (r == 0 && history_last(home, item->namespace, item->name) == item->run) {
-        r = history_keep_last(home, item->namespace, item->name, err);
+        r = keep_last(home, item, folder, err);
     }
     return r < 0 ? r : history_throw_away(home, folder, name, err);
 }
