@@ -132,6 +132,9 @@ static void a_finished_job_becomes_a_key(void **state)
     json_t *running = make("PyTorchJob", "j", "job", "1");
     json_t *over = make("PyTorchJob", "j", "job", "2");
     doc_set(over, "status.conditions", parse("[{'type': 'Succeeded', 'status': 'True'}]"));
+    json_t *touched = json_deep_copy(over);
+    doc_set_text(touched, "metadata.resourceVersion", "3");
+    doc_set_text(touched, "metadata.deletionTimestamp", "2026-01-01T00:00:00Z");
     put(&c, CONTROL_JOB, running);
     cache_pack_job(&c, "n/j"); /* it is not over */
     json_t *whole = cache_job_object(&c, "n/j");
@@ -146,8 +149,12 @@ static void a_finished_job_becomes_a_key(void **state)
     assert_true(cache_job(&c, "n/j", &job) && job.packed && job.finished);
     assert_string_equal(job.version, "2");
     assert_int_equal(cache_live_jobs(&c), 0);
+    put(&c, CONTROL_JOB, touched);
+    assert_true(cache_job(&c, "n/j", &job) && !job.packed);
     cache_begin(&c, CONTROL_JOB);
     cache_pack_job(&c, "n/j");
+    assert_true(cache_job(&c, "n/j", &job) && job.packed);
+    assert_false(cache_has(&c, CONTROL_JOB, "n", "j", "job")); /* it is on its way out */
     cache_synced(&c, CONTROL_JOB, note_gone, &gone);
     assert_int_equal(gone, 1);
     assert_false(cache_job(&c, "n/j", &job));
