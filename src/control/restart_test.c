@@ -67,6 +67,24 @@ static void all_ranks_end_when_one_fails(void **state)
     close_scene(&s);
 }
 
+/* Why all began anew at first is kept until the job fails: it says so then. */
+static void a_later_restart_keeps_the_first_cause(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_restarting(&s, "Never", "3");
+    set_restarts(&s, "1 job-1", "the very first", "x");
+    add_pod(&s, "Master", 0, "Running");
+    add_pod(&s, "Worker", 0, "Running");
+    add_failed(&s, "Worker", 1, 137, "2026-01-01T00:00:01Z");
+    step(&s);
+    struct control_attempt attempt = attempt_of(&s);
+    assert_int_equal(attempt.number, 2);
+    assert_string_equal(attempt.first, "the very first");
+    assert_non_null(strstr(attempt.last, "mnist-worker-1 (rank 2)"));
+    close_scene(&s);
+}
+
 /* Two fail in one view, a third while it is ended, and the old view is seen again. */
 static void several_failures_are_one_restart(void **state)
 {
@@ -240,6 +258,7 @@ int main(void)
         cmocka_unit_test(the_number_alone_is_enough),
         cmocka_unit_test(none_begins_before_the_last_has_gone),
         cmocka_unit_test(ranks_of_two_attempts_are_not_running),
+        cmocka_unit_test(a_later_restart_keeps_the_first_cause),
         cmocka_unit_test(the_last_attempt_fails_the_job),
         cmocka_unit_test(what_ends_a_job_comes_first),
         cmocka_unit_test(anothers_number_does_not_count),
