@@ -10,9 +10,10 @@ import pathlib
 import random
 import signal
 import sqlite3
+import time
 
 import pytest
-from conftest import job, shell, wait_for
+from conftest import LIMIT_S, job, shell, wait_for
 
 DESCENDANTS = 'sleep 1000 & setsid sleep 1000 & (setsid sh -c "sleep 1000 &" &); '
 
@@ -140,6 +141,31 @@ def test_a_killed_supervisor_takes_its_job_with_it_and_says_so(muster):
     muster.wait_condition('lost', 'Failed')
     wait_for(lambda: not ranks(muster), 'no descendant is left')
     assert 'supervisor was killed' in muster.run('events', 'lost').stdout
+
+
+def test_which_rank_failed_first_is_told_by_when_they_ended_not_by_when_that_was_heard(muster):
+    """The supervisor is stopped while both end, the second a while after the first."""
+    script = 'touch up-$RANK; until [ -e go-$RANK ]; do sleep 0.05; done; exit $((1 + 2 * RANK))'
+    def running():
+        return [pid for pid, command in muster.processes() if command.startswith('sh -c touch up-')]
+    run = muster.start('run', '-n', '2', '--name', 'first', '--', *shell(script))
+    wait_for(lambda: all((muster.work / f'up-{rank}').exists() for rank in (0, 1)), 'both run')
+    supervisor, = supervisors(muster)
+    assert len(running()) == 2
+    os.kill(supervisor, signal.SIGSTOP)
+    try:
+        (muster.work / 'go-1').touch()
+        wait_for(lambda: len(running()) == 1, 'rank 1 has ended')
+        between = time.time()
+        (muster.work / 'go-0').touch()
+        wait_for(lambda: not running(), 'rank 0 has ended')
+    finally:
+        os.kill(supervisor, signal.SIGCONT)
+    error = run.communicate(timeout=LIMIT_S)[1]
+    ends = [json.loads(path.read_text()) for path in muster.home.glob('jobs/*/containers/*/*/0/exit.json')]
+    at = {end['code']: end['at'] / 1000 for end in ends}
+    assert at[3] <= between <= at[1] + 0.001, (at, between)
+    assert run.returncode == 3 and 'first-worker-0 (rank 1) exited with code 3' in error, error
 
 
 def test_a_killed_rank_takes_its_descendants_with_it(muster):

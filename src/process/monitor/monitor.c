@@ -197,6 +197,7 @@ static void note_end(struct monitor *m, int status, const struct rusage *usage)
         .kind = MONITOR_EXITED,
         .code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
         .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+        .at_unix_ms = clock_unix_ms(),
         .peak_bytes = usage->ru_maxrss * 1024,
     };
     struct statvfs shm;

@@ -19,13 +19,14 @@ enum monitor_kind {
     MONITOR_RUNNING, /* exec succeeded */
     MONITOR_FAILED,  /* it never ran: code and text */
     MONITOR_NOTE,    /* text */
-    MONITOR_EXITED,  /* code or signal, peak_bytes */
+    MONITOR_EXITED,  /* code or signal, at_unix_ms, peak_bytes */
 };
 
 struct monitor_message {
     enum monitor_kind kind;
     int code;
     int signal;
+    int64_t at_unix_ms; /* 0: not known */
     int64_t peak_bytes; /* of the largest process in it */
     int64_t shm_bytes;  /* of /dev/shm, when a bus error ended it */
     int64_t shm_free_bytes;

@@ -95,6 +95,17 @@ static struct cgroup_memory memory_of(const struct attempt *attempt)
     return memory;
 }
 
+/* When its main process ended: what that one has left behind may have taken long to end, and which
+ * rank failed first is judged by this. It may have been heard of before its start was. */
+static int64_t end_time(const struct attempt *attempt)
+{
+    int64_t at_unix_ms = attempt->end.at_unix_ms;
+    if (at_unix_ms == 0) {
+        return clock_unix_ms();
+    }
+    return at_unix_ms < attempt->started_unix_ms ? attempt->started_unix_ms : at_unix_ms;
+}
+
 static json_t *end_record(const struct attempt *attempt)
 {
     const struct monitor_message *end = &attempt->end;
@@ -121,7 +132,7 @@ static json_t *end_record(const struct attempt *attempt)
     build_int(&b, doc, "signal", end->signal);
     build_set(&b, doc, "oom", json_boolean(oom));
     build_int(&b, doc, "startedAt", attempt->started_unix_ms);
-    build_int(&b, doc, "at", clock_unix_ms());
+    build_int(&b, doc, "at", end_time(attempt));
     build_int(&b, doc, "peakMemoryBytes", memory.peak_bytes);
     build_int(&b, doc, "logBytesLost", (json_int_t)attempt->log.lost_bytes);
     if (attempt->log.added_bytes > 0) {
