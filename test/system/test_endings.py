@@ -349,6 +349,18 @@ def test_a_controller_that_hangs_is_said_and_nothing_that_was_not_seen(muster):
             pass
 
 
+def test_a_run_whose_job_ends_by_down_waits_for_its_ranks(muster):
+    process = started(muster, with_grace(job('downed', shell(f'{RECORDS}; echo saved')), LONG_S))
+    down = muster.start('down')
+    wait_for(lambda: 'job downed was stopped: waiting for 1 rank' in process.stderr.readline(), 'it says what it waits for')
+    assert process.poll() is None and asked(muster) == ['TERM']
+    (muster.work / 'go').touch()
+    code, out, err = ended(process)
+    assert code == 1 and out.splitlines()[-1] == '[rank 0] saved', err
+    assert 'muster down was given' in the_line(err, 'downed')
+    assert ended(down)[0] == 0
+
+
 def test_down_force_keeps_jobs_where_it_is_told_to(muster):
     muster.write('job.yaml', job('kept', shell(f'touch up; {FOREVER}')))
     muster.run('create', 'job.yaml')

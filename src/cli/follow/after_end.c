@@ -89,14 +89,16 @@ static void tell_who_ends(const struct followed_job *j)
 {
     size_t count = follow_count_running(j, true);
     screen_note(j->follow->screen,
-                "job %s was deleted: waiting for %zu rank%s, which may use %s grace period to end",
-                j->name, count, count == 1 ? "" : "s", count == 1 ? "its" : "their");
+                "job %s was %s: waiting for %zu rank%s, which may use %s grace period to end",
+                j->name, j->deleted ? "deleted" : "stopped", count, count == 1 ? "" : "s",
+                count == 1 ? "its" : "their");
 }
 
 void after_end_check(struct followed_job *j)
 {
-    if (follow_deleted_end(j) && !j->follow->interrupt.signal &&
-        is_due(j, &j->stragglers_told, DELETED_NOTICE_MS)) {
+    bool ends = follow_deleted_end(j) ||
+                (j->over && follow_is_stopped(j) && follow_count_running(j, true) > 0);
+    if (ends && !j->follow->interrupt.signal && is_due(j, &j->stragglers_told, DELETED_NOTICE_MS)) {
         tell_who_ends(j);
     }
     bool goes_on = j->over && !j->deleted && !j->follow->interrupt.signal &&

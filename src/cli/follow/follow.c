@@ -215,16 +215,18 @@ static bool pods_ended(const struct followed_job *j)
 }
 
 /* Until when the pods and logs of a job that is over are waited for. Ranks of a succeeded one go on
- * to their end (cleanPodPolicy None; after_end_check says so, and bounds it); those of a deleted
- * one have their grace period; what a failed job leaves ends with the lease. Who asked for the end
- * by a signal waits for it, and may ask again. */
+ * to their end (cleanPodPolicy None; after_end_check says so, and bounds it); those of one that was
+ * deleted, or is stopped by somebody else (muster down), have their grace period; what a failed job
+ * leaves ends with the lease. Who asked for the end by a signal waits for it, and may ask again. */
 static int64_t give_up_ms(const struct followed_job *j)
 {
     bool succeeded = verdict_of(j->object, NULL, j->deleted).end == VERDICT_SUCCEEDED;
-    if (j->follow->interrupt.signal || (succeeded && !j->pods_ended_ms) || follow_deleted_end(j)) {
+    bool stopped = follow_is_stopped(j);
+    if (j->follow->interrupt.signal || ((succeeded || stopped) && !j->pods_ended_ms) ||
+        follow_deleted_end(j)) {
         return INT64_MAX;
     }
-    if (succeeded || (j->deleted && j->pods_ended_ms)) {
+    if (succeeded || ((j->deleted || stopped) && j->pods_ended_ms)) {
         return j->pods_ended_ms + DRAIN_MS;
     }
     return j->over_ms + (pod_logs_settled(j->logs) ? LAST_MS : DRAIN_MS);

@@ -4,6 +4,7 @@
 #include "base/doc.h"
 #include "cli/pod/ranks.h"
 #include "control/control.h"
+#include "job/annotations.h"
 
 #include <string.h>
 
@@ -41,4 +42,9 @@ size_t follow_count_running(const struct followed_job *j, bool terminating)
 bool follow_deleted_end(const struct followed_job *j)
 {
     return j->deleted && follow_count_running(j, true) > follow_count_running(j, false);
+}
+
+bool follow_is_stopped(const struct followed_job *j)
+{
+    return json_object_get(doc_at(j->object, "metadata.annotations"), JOB_ANNOTATION_STOP) != NULL;
 }

@@ -76,5 +76,8 @@ bool follow_pod_ended(const struct followed_job *job, const json_t *pod);
 /* The job was deleted, and pods of it are in their grace period. */
 bool follow_deleted_end(const struct followed_job *job);
 
+/* It was asked to end, by whomever. */
+bool follow_is_stopped(const struct followed_job *job);
+
 /* How many pods have not ended, and unless `terminating` have not been told to either. */
 size_t follow_count_running(const struct followed_job *job, bool terminating);
