@@ -26,23 +26,17 @@ static bool is_kubectls(const char *name)
     return text_is_any_of(name, verbs, sizeof verbs / sizeof verbs[0]);
 }
 
-/* Words that docker, slurm and torchrun have, and what does here what they do there. */
+/* Words that docker, slurm, torchrun and others have, and what does here what they do there. */
 static const char *word_here(const char *name)
 {
     static const struct {
         const char *word;
         const char *here;
     } words[] = {
-        {"cancel", "delete job NAME"},
-        {"kill", "delete job NAME"},
-        {"list", "get jobs"},
-        {"ls", "get jobs"},
-        {"ps", "get pods"},
-        {"rm", "delete job NAME"},
-        {"start", "run"},
-        {"status", "get jobs"},
-        {"stop", "delete job NAME"},
-        {"submit", "create FILE"},
+        {"-V", "version"},           {"-v", "version"},           {"cancel", "delete job NAME"},
+        {"kill", "delete job NAME"}, {"list", "get jobs"},        {"ls", "get jobs"},
+        {"ps", "get pods"},          {"rm", "delete job NAME"},   {"start", "run"},
+        {"status", "get jobs"},      {"stop", "delete job NAME"}, {"submit", "create FILE"},
     };
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strcmp(words[i].word, name) == 0) {

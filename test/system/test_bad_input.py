@@ -246,7 +246,8 @@ def test_a_verb_that_only_kubectl_has_says_how_kubectl_comes_here(muster):
                                                                    '--write FILE, then kubectl --kubeconfig FILE patch …')
 
 
-@pytest.mark.parametrize('word, here', [('stop', 'delete job NAME'), ('status', 'get jobs'), ('ps', 'get pods'), ('ls', 'get jobs')])
+@pytest.mark.parametrize('word, here', [('stop', 'delete job NAME'), ('status', 'get jobs'), ('ps', 'get pods'), ('ls', 'get jobs'), ('-v', 'version'),
+                                        ('-V', 'version')])
 def test_a_word_of_another_tool_says_what_does_it_here(muster, word, here):
     assert only_line(muster.run(word, code=64)) == f"muster: unknown command '{word}'; here it is: muster {here} (muster --help lists all)"
 
