@@ -121,7 +121,7 @@ static void print_tunings(enum schedule_processor here)
         print_blocks(row);
         (void)printf(
             "\n            readers claim lines: %s, writers demote lines: %s, fetch them "
-            "ahead: %s, within a message: %s\n            zero-copy of 2 ranks writes both outputs at once: %s%s\n            "
+            "ahead: %s, within a message and for rooted calls: %s\n            zero-copy of 2 ranks writes both outputs at once: %s%s\n            "
             "may be read out of the other's memory: blocks from %s, messages %s\n            "
             "a line that was read costs its next writer: %u ns, up to %s\n            measured: %s\n",
             row->claims ? "yes" : "no", row->demotes ? "yes" : "no", row->fetches ? "yes" : "no",

@@ -31,7 +31,8 @@ struct schedule_tuning {
                              all cores share: line_demote */
     bool fetches;         /* who sends or reads message after message takes their lines from the
                              other core ahead: line_fetch, line_ring_expect */
-    bool puts_ahead;      /* the same within a message, while it is copied in: line_ring_put */
+    bool puts_ahead;      /* the same within a message, while it is copied in (line_ring_put), and
+                             of later calls with a root: comm/algorithm/rooted.c */
     size_t twin_below_bytes;   /* zero-copy of two ranks writes both outputs in one pass */
     size_t reads_from_bytes;   /* from so many on a block may be read out of the other's memory:
                                   comm/algorithm/large_copy.c */
