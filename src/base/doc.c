@@ -249,8 +249,8 @@ static char *print(const json_t *doc, size_t flags)
 {
     struct buf text;
     buf_init(&text, SIZE_MAX / 4);
-    int failed = json_dump_callback(doc, append, &text, flags);
-    char *result = failed ? NULL : buf_steal(&text);
+    int r = json_dump_callback(doc, append, &text, flags);
+    char *result = r ? NULL : buf_steal(&text);
     buf_done(&text);
     return result;
 }

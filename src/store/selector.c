@@ -56,18 +56,19 @@ static char *take_text(struct cursor *c, const char *stop)
     return text;
 }
 
-static int add_value(struct selector_requirement *r, char *value, struct muster_err *err)
+static int add_value(struct selector_requirement *requirement, char *value, struct muster_err *err)
 {
-    char **larger = r->value_count < SELECTOR_VALUES_MAX
-                        ? realloc(r->values, (r->value_count + 1) * sizeof *larger)
-                        : NULL;
+    char **larger =
+        requirement->value_count < SELECTOR_VALUES_MAX
+            ? realloc(requirement->values, (requirement->value_count + 1) * sizeof *larger)
+            : NULL;
     if (!value || !larger) {
         free(value);
         return muster_fail(err, MUSTER_EINVAL, "a selector may list %d values at most",
                            SELECTOR_VALUES_MAX);
     }
-    r->values = larger;
-    r->values[r->value_count++] = value;
+    requirement->values = larger;
+    requirement->values[requirement->value_count++] = value;
     return 0;
 }
 
@@ -96,16 +97,16 @@ static int unreadable(const struct cursor *c, const char *text, struct muster_er
                        text, c->at);
 }
 
-static int parse_set(struct cursor *c, const char *text, struct selector_requirement *r,
+static int parse_set(struct cursor *c, const char *text, struct selector_requirement *requirement,
                      struct muster_err *err)
 {
     if (!take(c, "(")) {
         return unreadable(c, text, err);
     }
     do {
-        int failed = add_value(r, take_text(c, ",()=!"), err);
-        if (failed < 0) {
-            return failed;
+        int r = add_value(requirement, take_text(c, ",()=!"), err);
+        if (r < 0) {
+            return r;
         }
     } while (take(c, ","));
     return take(c, ")") ? 0 : unreadable(c, text, err);
@@ -215,12 +216,12 @@ int selector_parse_fields(const char *text, struct selector *ret, struct muster_
 void selector_done(struct selector *selector)
 {
     for (size_t i = 0; i < selector->count; i++) {
-        struct selector_requirement *r = &selector->requirements[i];
-        for (size_t j = 0; j < r->value_count; j++) {
-            free(r->values[j]);
+        struct selector_requirement *requirement = &selector->requirements[i];
+        for (size_t j = 0; j < requirement->value_count; j++) {
+            free(requirement->values[j]);
         }
-        free(r->values);
-        free(r->key);
+        free(requirement->values);
+        free(requirement->key);
     }
     free(selector->requirements);
     *selector = (struct selector){0};
@@ -228,21 +229,21 @@ void selector_done(struct selector *selector)
 
 /* ---- matching ---- */
 
-static bool listed(const struct selector_requirement *r, const char *value)
+static bool listed(const struct selector_requirement *requirement, const char *value)
 {
-    for (size_t i = 0; i < r->value_count; i++) {
-        if (strcmp(r->values[i], value) == 0) {
+    for (size_t i = 0; i < requirement->value_count; i++) {
+        if (strcmp(requirement->values[i], value) == 0) {
             return true;
         }
     }
     return false;
 }
 
-static bool holds(const struct selector_requirement *r, const char *value)
+static bool holds(const struct selector_requirement *requirement, const char *value)
 {
-    switch (r->operator) {
-    case SELECTOR_IN: return value && listed(r, value);
-    case SELECTOR_NOT_IN: return !value || !listed(r, value);
+    switch (requirement->operator) {
+    case SELECTOR_IN: return value && listed(requirement, value);
+    case SELECTOR_NOT_IN: return !value || !listed(requirement, value);
     case SELECTOR_EXISTS: return value;
     case SELECTOR_MISSING: return !value;
     }
@@ -253,8 +254,8 @@ bool selector_match_labels(const struct selector *selector, const json_t *object
 {
     const json_t *labels = doc_at(object, "metadata.labels");
     for (size_t i = 0; i < selector->count; i++) {
-        const struct selector_requirement *r = &selector->requirements[i];
-        if (!holds(r, json_string_value(json_object_get(labels, r->key)))) {
+        const struct selector_requirement *requirement = &selector->requirements[i];
+        if (!holds(requirement, json_string_value(json_object_get(labels, requirement->key)))) {
             return false;
         }
     }
@@ -264,8 +265,8 @@ bool selector_match_labels(const struct selector *selector, const json_t *object
 bool selector_match_fields(const struct selector *selector, const json_t *object)
 {
     for (size_t i = 0; i < selector->count; i++) {
-        const struct selector_requirement *r = &selector->requirements[i];
-        if (!holds(r, doc_text(object, r->key, ""))) {
+        const struct selector_requirement *requirement = &selector->requirements[i];
+        if (!holds(requirement, doc_text(object, requirement->key, ""))) {
             return false;
         }
     }
@@ -282,9 +283,10 @@ static bool is_plain(const char *value)
 bool selector_may_match_text(const struct selector *fields, const char *text)
 {
     for (size_t i = 0; i < fields->count; i++) {
-        const struct selector_requirement *r = &fields->requirements[i];
-        if (r->operator== SELECTOR_IN && r->value_count == 1 && is_plain(r->values[0]) &&
-            !strstr(text, r->values[0])) {
+        const struct selector_requirement *requirement = &fields->requirements[i];
+        if (requirement->operator== SELECTOR_IN && requirement->value_count == 1 &&
+            is_plain(requirement->values[0]) &&
+            !strstr(text, requirement->values[0])) {
             return false;
         }
     }

@@ -24,19 +24,19 @@ struct reader {
     struct muster_err *err;
 };
 
-static bool is_run(const struct reader *r)
+static bool is_run(const struct reader *reader)
 {
-    return strcmp(r->args.command->name, "run") == 0;
+    return strcmp(reader->args.command->name, "run") == 0;
 }
 
 /* `run train.py --epochs 3`: the option is the script's. */
-static int unseparated_command(const struct reader *r)
+static int unseparated_command(const struct reader *reader)
 {
     char command[COMMAND_BYTES];
-    torchrun_command(r->args.operands[0], command, sizeof command);
-    return muster_fail(r->err, MUSTER_EINVAL,
+    torchrun_command(reader->args.operands[0], command, sizeof command);
+    return muster_fail(reader->err, MUSTER_EINVAL,
                        "run: '%s' is a script: muster run -n N -- %s %s … (on N ranks)",
-                       r->args.operands[0], command, r->argv[r->at]);
+                       reader->args.operands[0], command, reader->argv[reader->at]);
 }
 
 /* As torchrun's options are called, too. */
@@ -48,234 +48,239 @@ static void dash_name(const char *name, char ret[NAME_BYTES])
     }
 }
 
-static int unknown_option(struct reader *r, const char *given)
+static int unknown_option(struct reader *reader, const char *given)
 {
     const char *known[OPTIONS_MAX] = {"help"};
     size_t count = 1;
     for (const struct cli_item *o = NULL;
-         count < OPTIONS_MAX && (o = cli_next(r->args.command, o, CLI_ITEM_OPTION));) {
+         count < OPTIONS_MAX && (o = cli_next(reader->args.command, o, CLI_ITEM_OPTION));) {
         known[count++] = o->name;
     }
     const char *near = text_nearest(given, known, count);
-    const char *verb = r->args.command->name;
+    const char *verb = reader->args.command->name;
     char dashed[NAME_BYTES];
     dash_name(given, dashed);
     if (strcmp(given, "context") == 0 || strcmp(given, "kubeconfig") == 0) {
-        return muster_fail(r->err, MUSTER_EINVAL,
+        return muster_fail(reader->err, MUSTER_EINVAL,
                            "%s: works on this machine only, so --%s does not go with it; kubectl "
                            "--%s does what a cluster has of it",
                            verb, given, given);
     }
-    const char *theirs = is_run(r) ? torchrun_option(dashed) : NULL;
+    const char *theirs = is_run(reader) ? torchrun_option(dashed) : NULL;
     if (theirs) {
-        return muster_fail(r->err, MUSTER_EINVAL, "run: %s", theirs);
+        return muster_fail(reader->err, MUSTER_EINVAL, "run: %s", theirs);
     }
-    if (is_run(r) && r->args.operand_count > 0 && torchrun_is_script(r->args.operands[0])) {
-        return unseparated_command(r);
+    if (is_run(reader) && reader->args.operand_count > 0 &&
+        torchrun_is_script(reader->args.operands[0])) {
+        return unseparated_command(reader);
     }
     if (near) {
-        return muster_fail(r->err, MUSTER_EINVAL,
+        return muster_fail(reader->err, MUSTER_EINVAL,
                            "%s: unknown option --%s; did you mean --%s? (%s %s --help)", verb,
                            given, near, cli_tool->name, verb);
     }
-    return muster_fail(r->err, MUSTER_EINVAL, "%s: unknown option --%s (%s %s --help)", verb, given,
-                       cli_tool->name, verb);
+    return muster_fail(reader->err, MUSTER_EINVAL, "%s: unknown option --%s (%s %s --help)", verb,
+                       given, cli_tool->name, verb);
 }
 
 /* An empty namespace (-n "$UNSET") is none, as kubectl has it: a path without one means other
  * things. */
-static void give(struct reader *r, const struct cli_item *option, const char *value)
+static void give(struct reader *reader, const struct cli_item *option, const char *value)
 {
     if (!*value && strcmp(option->name, "namespace") == 0) {
         return;
     }
     const struct cli_item *written = option;
     if (strcmp(option->name, "nproc-per-node") == 0) {
-        option = cli_option_find(r->args.command, "ranks", strlen("ranks"), 0);
+        option = cli_option_find(reader->args.command, "ranks", strlen("ranks"), 0);
     }
-    r->args.given[r->args.given_count++] =
-        (struct args_given){option, written, r->by_letter, value};
+    reader->args.given[reader->args.given_count++] =
+        (struct args_given){option, written, reader->by_letter, value};
 }
 
-static int missing(struct reader *r, const struct cli_item *option)
+static int missing(struct reader *reader, const struct cli_item *option)
 {
     const char letter[] = {option->letter, '\0'};
-    return muster_fail(r->err, MUSTER_EINVAL, "%s: %s%s needs a value: %s", r->args.command->name,
-                       r->by_letter ? "-" : "--", r->by_letter ? letter : option->name,
-                       option->argument);
+    return muster_fail(reader->err, MUSTER_EINVAL, "%s: %s%s needs a value: %s",
+                       reader->args.command->name, reader->by_letter ? "-" : "--",
+                       reader->by_letter ? letter : option->name, option->argument);
 }
 
 /* `inline_value` is what follows "=" or a letter, or NULL. */
-static int take_value(struct reader *r, const struct cli_item *option, const char *inline_value)
+static int take_value(struct reader *reader, const struct cli_item *option,
+                      const char *inline_value)
 {
     if (!inline_value) {
-        if (r->at + 1 >= r->argc) {
-            return missing(r, option);
+        if (reader->at + 1 >= reader->argc) {
+            return missing(reader, option);
         }
-        inline_value = r->argv[++r->at];
+        inline_value = reader->argv[++reader->at];
     }
-    give(r, option, inline_value);
+    give(reader, option, inline_value);
     return 0;
 }
 
 /* `--flag` alone is the opposite of its default; `--flag no` is as good as `--flag=no`. */
-static int take_optional(struct reader *r, const struct cli_item *option, const char *value)
+static int take_optional(struct reader *reader, const struct cli_item *option, const char *value)
 {
-    const char *next = r->at + 1 < r->argc ? r->argv[r->at + 1] : "";
+    const char *next = reader->at + 1 < reader->argc ? reader->argv[reader->at + 1] : "";
     if (!value && elasticdl_boolean(next) >= 0) {
-        value = r->argv[++r->at];
+        value = reader->argv[++reader->at];
     }
     if (value && elasticdl_boolean(value) < 0) {
-        return muster_fail(r->err, MUSTER_EINVAL, "%s: --%s must be true or false, not '%s'",
-                           r->args.command->name, option->name, value);
+        return muster_fail(reader->err, MUSTER_EINVAL, "%s: --%s must be true or false, not '%s'",
+                           reader->args.command->name, option->name, value);
     }
     int truth = value ? elasticdl_boolean(value) : 1 - elasticdl_boolean(option->fallback);
-    give(r, option, truth ? "true" : "false");
+    give(reader, option, truth ? "true" : "false");
     return 0;
 }
 
 /* A flag that is known and not done: its default asks for nothing. */
-static int take_refused(struct reader *r, const struct elasticdl_refused *flag, const char *value)
+static int take_refused(struct reader *reader, const struct elasticdl_refused *flag,
+                        const char *value)
 {
-    const char *next = r->at + 1 < r->argc ? r->argv[r->at + 1] : "--";
+    const char *next = reader->at + 1 < reader->argc ? reader->argv[reader->at + 1] : "--";
     if (!value && elasticdl_takes(flag, next)) {
-        value = r->argv[++r->at];
+        value = reader->argv[++reader->at];
     }
     return value && elasticdl_is_fallback(flag, value)
                ? 0
-               : muster_fail(r->err, MUSTER_EINVAL, "%s: --%s is not for muster: %s",
-                             r->args.command->name, flag->name, flag->why);
+               : muster_fail(reader->err, MUSTER_EINVAL, "%s: --%s is not for muster: %s",
+                             reader->args.command->name, flag->name, flag->why);
 }
 
-static int read_long(struct reader *r, const char *text)
+static int read_long(struct reader *reader, const char *text)
 {
     size_t length = strcspn(text, "=");
-    r->by_letter = false;
+    reader->by_letter = false;
     const char *value = text[length] == '=' ? text + length + 1 : NULL;
-    const struct cli_item *option = cli_option_find(r->args.command, text, length, 0);
+    const struct cli_item *option = cli_option_find(reader->args.command, text, length, 0);
     if (!option) {
         char name[NAME_BYTES];
         snprintf(name, sizeof name, "%.*s", (int)length, text);
-        const struct elasticdl_refused *flag = elasticdl_refused_find(r->args.command, name);
-        return flag ? take_refused(r, flag, value) : unknown_option(r, name);
+        const struct elasticdl_refused *flag = elasticdl_refused_find(reader->args.command, name);
+        return flag ? take_refused(reader, flag, value) : unknown_option(reader, name);
     }
     if (elasticdl_is_optional(option)) {
-        return take_optional(r, option, value);
+        return take_optional(reader, option, value);
     }
     if (option->argument) {
-        return take_value(r, option, value);
+        return take_value(reader, option, value);
     }
     if (value && strcmp(value, "true") != 0) {
-        return muster_fail(r->err, MUSTER_EINVAL, "%s: --%s takes no value", r->args.command->name,
-                           option->name);
+        return muster_fail(reader->err, MUSTER_EINVAL, "%s: --%s takes no value",
+                           reader->args.command->name, option->name);
     }
-    give(r, option, "");
+    give(reader, option, "");
     return 0;
 }
 
-static int unknown_letter(struct reader *r, char letter)
+static int unknown_letter(struct reader *reader, char letter)
 {
-    const char *theirs = is_run(r) ? torchrun_letter(letter) : NULL;
+    const char *theirs = is_run(reader) ? torchrun_letter(letter) : NULL;
     if (theirs) {
-        return muster_fail(r->err, MUSTER_EINVAL, "run: %s", theirs);
+        return muster_fail(reader->err, MUSTER_EINVAL, "run: %s", theirs);
     }
-    if (is_run(r) && r->args.operand_count > 0 && torchrun_is_script(r->args.operands[0])) {
-        return unseparated_command(r);
+    if (is_run(reader) && reader->args.operand_count > 0 &&
+        torchrun_is_script(reader->args.operands[0])) {
+        return unseparated_command(reader);
     }
-    if (letter == 'n' && args_has(&r->args, "num_workers")) {
-        return muster_fail(r->err, MUSTER_EINVAL,
+    if (letter == 'n' && args_has(&reader->args, "num_workers")) {
+        return muster_fail(reader->err, MUSTER_EINVAL,
                            "%s: unknown option -n; the number of workers is --num_workers N",
-                           r->args.command->name);
+                           reader->args.command->name);
     }
-    return muster_fail(r->err, MUSTER_EINVAL, "%s: unknown option -%c (%s %s --help)",
-                       r->args.command->name, letter, cli_tool->name, r->args.command->name);
+    return muster_fail(reader->err, MUSTER_EINVAL, "%s: unknown option -%c (%s %s --help)",
+                       reader->args.command->name, letter, cli_tool->name,
+                       reader->args.command->name);
 }
 
 /* `muster get pods -n 4`: who has just typed `muster run -n 4` means ranks, or lines. */
-static int check_namespace(struct reader *r, const struct cli_item *option)
+static int check_namespace(struct reader *reader, const struct cli_item *option)
 {
-    const char *value = args_value(&r->args, option->name);
+    const char *value = args_value(&reader->args, option->name);
     if (strcmp(option->name, "namespace") != 0 || !value ||
         value[strspn(value, "0123456789")] != '\0') {
         return 0;
     }
-    const char *verb = r->args.command->name;
-    bool lines = args_has(&r->args, "tail");
-    return muster_fail(r->err, MUSTER_EINVAL,
+    const char *verb = reader->args.command->name;
+    bool lines = args_has(&reader->args, "tail");
+    return muster_fail(reader->err, MUSTER_EINVAL,
                        "%s: -n is the namespace here (the number of ranks in run and perf)%s%s; if "
                        "a namespace is called %s: --namespace %s",
                        verb, lines ? "; the last lines are --tail " : "", lines ? value : "", value,
                        value);
 }
 
-static int read_letters(struct reader *r, const char *letters)
+static int read_letters(struct reader *reader, const char *letters)
 {
-    r->by_letter = true;
+    reader->by_letter = true;
     for (; *letters; letters++) {
-        const struct cli_item *option = cli_option_find(r->args.command, NULL, 0, *letters);
+        const struct cli_item *option = cli_option_find(reader->args.command, NULL, 0, *letters);
         if (!option) {
-            return unknown_letter(r, *letters);
+            return unknown_letter(reader, *letters);
         }
         if (option->argument) {
             const char *rest = letters + 1 + (letters[1] == '=');
-            int failed = take_value(r, option, *rest ? rest : NULL);
-            return failed < 0 ? failed : check_namespace(r, option);
+            int r = take_value(reader, option, *rest ? rest : NULL);
+            return r < 0 ? r : check_namespace(reader, option);
         }
-        give(r, option, "");
+        give(reader, option, "");
     }
     return 0;
 }
 
-static void take_operand(struct reader *r, const char *word)
+static void take_operand(struct reader *reader, const char *word)
 {
-    r->args.operands[r->args.operand_count++] = word;
+    reader->args.operands[reader->args.operand_count++] = word;
 }
 
-static void take_rest(struct reader *r)
+static void take_rest(struct reader *reader)
 {
-    while (r->at < r->argc) {
-        take_operand(r, r->argv[r->at++]);
+    while (reader->at < reader->argc) {
+        take_operand(reader, reader->argv[reader->at++]);
     }
 }
 
-static bool starts_command(const struct reader *r)
+static bool starts_command(const struct reader *reader)
 {
-    return is_run(r) && args_flag(&r->args, "ranks");
+    return is_run(reader) && args_flag(&reader->args, "ranks");
 }
 
-static int read_word(struct reader *r)
+static int read_word(struct reader *reader)
 {
-    const char *word = r->argv[r->at];
-    if (strcmp(word, "--") == 0 && !r->args.separated) {
-        r->args.separated = true;
-        r->args.separated_after = r->args.operand_count;
-        r->at++;
-        take_rest(r);
+    const char *word = reader->argv[reader->at];
+    if (strcmp(word, "--") == 0 && !reader->args.separated) {
+        reader->args.separated = true;
+        reader->args.separated_after = reader->args.operand_count;
+        reader->at++;
+        take_rest(reader);
         return 0;
     }
     if (word[0] == '-' && word[1] == '-') {
-        return read_long(r, word + 2);
+        return read_long(reader, word + 2);
     }
     if (word[0] == '-' && word[1]) {
-        return read_letters(r, word + 1);
+        return read_letters(reader, word + 1);
     }
-    if (starts_command(r)) {
-        take_rest(r);
+    if (starts_command(reader)) {
+        take_rest(reader);
     } else {
-        take_operand(r, word);
+        take_operand(reader, word);
     }
     return 0;
 }
 
 /* Of an option that is given again the last value counts, so that a script can add to an alias. The
  * number of ranks has two spellings, of which each may be meant: two numbers are an error. */
-static int check_ranks(const struct reader *r)
+static int check_ranks(const struct reader *reader)
 {
-    const char *last = is_run(r) ? args_value(&r->args, "ranks") : NULL;
-    for (size_t i = 0; last && i < r->args.given_count; i++) {
-        const struct args_given *given = &r->args.given[i];
+    const char *last = is_run(reader) ? args_value(&reader->args, "ranks") : NULL;
+    for (size_t i = 0; last && i < reader->args.given_count; i++) {
+        const struct args_given *given = &reader->args.given[i];
         if (strcmp(given->option->name, "ranks") == 0 && strcmp(given->value, last) != 0) {
-            return muster_fail(r->err, MUSTER_EINVAL,
+            return muster_fail(reader->err, MUSTER_EINVAL,
                                "run: -n (--nproc-per-node) is given twice: '%s' and '%s'",
                                given->value, last);
         }
@@ -284,16 +289,16 @@ static int check_ranks(const struct reader *r)
 }
 
 /* In the path of a request another word would mean other things: ".." all namespaces. */
-static int check_label(const struct reader *r)
+static int check_label(const struct reader *reader)
 {
-    for (size_t i = 0; i < r->args.given_count; i++) {
-        const struct args_given *given = &r->args.given[i];
+    for (size_t i = 0; i < reader->args.given_count; i++) {
+        const struct args_given *given = &reader->args.given[i];
         const char *fault = strcmp(given->option->name, "namespace") == 0
                                 ? job_text_fault(SCHEMA_LABEL, given->value)
                                 : NULL;
         if (fault) {
-            return muster_fail(r->err, MUSTER_EINVAL, "%s: --namespace %s, not '%.80s'",
-                               r->args.command->name, fault, given->value);
+            return muster_fail(reader->err, MUSTER_EINVAL, "%s: --namespace %s, not '%.80s'",
+                               reader->args.command->name, fault, given->value);
         }
     }
     return 0;
@@ -302,33 +307,33 @@ static int check_label(const struct reader *r)
 int args_parse(const struct cli_command *command, int argc, char **argv, struct args *ret,
                struct muster_err *err)
 {
-    struct reader r = {.argc = argc, .argv = argv, .err = err};
+    struct reader reader = {.argc = argc, .argv = argv, .err = err};
     size_t letters = 1;
     for (int i = 0; i < argc; i++) {
         letters += strlen(argv[i]);
     }
-    r.args.command = command;
-    r.args.given = calloc(letters + (size_t)argc, sizeof *r.args.given);
-    r.args.operands = calloc((size_t)argc + 1, sizeof *r.args.operands);
-    r.args.owned = calloc((size_t)argc + 1, sizeof *r.args.owned);
-    if (!r.args.given || !r.args.operands || !r.args.owned) {
-        args_done(&r.args);
+    reader.args.command = command;
+    reader.args.given = calloc(letters + (size_t)argc, sizeof *reader.args.given);
+    reader.args.operands = calloc((size_t)argc + 1, sizeof *reader.args.operands);
+    reader.args.owned = calloc((size_t)argc + 1, sizeof *reader.args.owned);
+    if (!reader.args.given || !reader.args.operands || !reader.args.owned) {
+        args_done(&reader.args);
         return err_no_memory(err);
     }
-    for (; r.at < r.argc; r.at++) {
-        int failed = read_word(&r);
-        if (failed < 0) {
-            args_done(&r.args);
-            return failed;
+    for (; reader.at < reader.argc; reader.at++) {
+        int r = read_word(&reader);
+        if (r < 0) {
+            args_done(&reader.args);
+            return r;
         }
     }
-    int failed = check_ranks(&r);
-    failed = failed < 0 ? failed : check_label(&r);
-    if (failed < 0) {
-        args_done(&r.args);
-        return failed;
+    int r = check_ranks(&reader);
+    r = r < 0 ? r : check_label(&reader);
+    if (r < 0) {
+        args_done(&reader.args);
+        return r;
     }
-    *ret = r.args;
+    *ret = reader.args;
     return 0;
 }
 

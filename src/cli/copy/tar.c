@@ -151,9 +151,9 @@ static int take_record(struct tar_extension *next, const char *key, size_t lengt
                : 0;
 }
 
-static int take_records(struct tar_reader *r, struct muster_err *err)
+static int take_records(struct tar_reader *reader, struct muster_err *err)
 {
-    const char *at = buf_str(&r->records), *end = at + r->records.used;
+    const char *at = buf_str(&reader->records), *end = at + reader->records.used;
     while (at < end) {
         const char *digit = at;
         size_t length = 0;
@@ -166,25 +166,25 @@ static int take_records(struct tar_reader *r, struct muster_err *err)
             at[length - 1] != '\n') {
             return torn(err, "a record of a wrong length");
         }
-        int failed = take_record(&r->next, at + head, length - head - 1, err);
-        if (failed < 0) {
-            return failed;
+        int r = take_record(&reader->next, at + head, length - head - 1, err);
+        if (r < 0) {
+            return r;
         }
         at += length;
     }
-    buf_clear(&r->records);
+    buf_clear(&reader->records);
     return 0;
 }
 
 /* ---- blocks ---- */
 
-static void skip(struct tar_reader *r, uint64_t bytes)
+static void skip(struct tar_reader *reader, uint64_t bytes)
 {
-    r->state = TAR_SKIPPED;
-    r->left = bytes;
+    reader->state = TAR_SKIPPED;
+    reader->left = bytes;
 }
 
-static int begin_entry(struct tar_reader *r, const struct header *h, uint64_t bytes,
+static int begin_entry(struct tar_reader *reader, const struct header *h, uint64_t bytes,
                        struct muster_err *err)
 {
     char name[TAR_NAME_BYTES], target[TAR_NAME_BYTES];
@@ -197,8 +197,8 @@ static int begin_entry(struct tar_reader *r, const struct header *h, uint64_t by
         .kind = h->type == '5'   ? TAR_FOLDER
                 : h->type == '2' ? TAR_LINK
                                  : TAR_FILE,
-        .name = *r->next.name ? r->next.name : name,
-        .target = *r->next.target ? r->next.target : target,
+        .name = *reader->next.name ? reader->next.name : name,
+        .target = *reader->next.target ? reader->next.target : target,
         .bytes = bytes,
         .mode = (unsigned)mode & PERMISSIONS,
         .changed_unix_s = (int64_t)changed,
@@ -207,110 +207,111 @@ static int begin_entry(struct tar_reader *r, const struct header *h, uint64_t by
         return torn(err, "a header with a field that is no number");
     }
     if (entry.kind == TAR_FOLDER) {
-        cut_slashes(*r->next.name ? r->next.name : name);
+        cut_slashes(*reader->next.name ? reader->next.name : name);
     }
-    int failed = r->events.entry(r->events.context, &entry, err);
-    r->state = entry.kind == TAR_FILE ? TAR_CONTENT : TAR_SKIPPED;
-    r->left = bytes;
-    r->next = (struct tar_extension){0};
-    return failed;
+    int r = reader->events.entry(reader->events.context, &entry, err);
+    reader->state = entry.kind == TAR_FILE ? TAR_CONTENT : TAR_SKIPPED;
+    reader->left = bytes;
+    reader->next = (struct tar_extension){0};
+    return r;
 }
 
-static int take_header(struct tar_reader *r, struct muster_err *err)
+static int take_header(struct tar_reader *reader, struct muster_err *err)
 {
-    const struct header *h = (const struct header *)r->block;
+    const struct header *h = (const struct header *)reader->block;
     uint64_t bytes;
-    if (is_zero(r->block)) {
-        r->state = r->saw_zero ? TAR_OVER : TAR_HEADER;
-        r->saw_zero = true;
+    if (is_zero(reader->block)) {
+        reader->state = reader->saw_zero ? TAR_OVER : TAR_HEADER;
+        reader->saw_zero = true;
         return 0;
     }
-    if (r->saw_zero || !checksum_is_right(r->block) ||
+    if (reader->saw_zero || !checksum_is_right(reader->block) ||
         !read_octal(h->size, sizeof h->size, &bytes)) {
         return torn(err, "a header with a wrong checksum");
     }
     if (h->type == 'x') {
-        r->state = TAR_EXTENSION;
-        r->left = bytes;
-        r->padding_left = (size_t)(-bytes % TAR_BLOCK_BYTES);
+        reader->state = TAR_EXTENSION;
+        reader->left = bytes;
+        reader->padding_left = (size_t)(-bytes % TAR_BLOCK_BYTES);
         return bytes > RECORDS_BYTES_MAX ? torn(err, "a header of more than 64 KiB") : 0;
     }
-    bytes = r->next.has_bytes ? r->next.bytes : bytes;
-    r->padding_left = (size_t)(-bytes % TAR_BLOCK_BYTES);
+    bytes = reader->next.has_bytes ? reader->next.bytes : bytes;
+    reader->padding_left = (size_t)(-bytes % TAR_BLOCK_BYTES);
     if (h->type == '0' || h->type == '\0' || h->type == '2' || h->type == '5') {
-        return begin_entry(r, h, bytes, err);
+        return begin_entry(reader, h, bytes, err);
     }
-    r->next = (struct tar_extension){0};
-    skip(r, bytes);
+    reader->next = (struct tar_extension){0};
+    skip(reader, bytes);
     return 0;
 }
 
 /* The extension, the content or what is skipped has come whole. */
-static int finish_part(struct tar_reader *r, struct muster_err *err)
+static int finish_part(struct tar_reader *reader, struct muster_err *err)
 {
-    enum tar_state was = r->state;
-    r->state = r->padding_left ? TAR_PADDING : TAR_HEADER;
+    enum tar_state was = reader->state;
+    reader->state = reader->padding_left ? TAR_PADDING : TAR_HEADER;
     if (was == TAR_EXTENSION) {
-        return buf_failed(&r->records) ? err_no_memory(err) : take_records(r, err);
+        return buf_failed(&reader->records) ? err_no_memory(err) : take_records(reader, err);
     }
-    return was == TAR_CONTENT ? r->events.end(r->events.context, err) : 0;
+    return was == TAR_CONTENT ? reader->events.end(reader->events.context, err) : 0;
 }
 
-static size_t take_block(struct tar_reader *r, const char *bytes, size_t count, int *ret,
+static size_t take_block(struct tar_reader *reader, const char *bytes, size_t count, int *ret,
                          struct muster_err *err)
 {
-    size_t part = TAR_BLOCK_BYTES - r->block_used;
+    size_t part = TAR_BLOCK_BYTES - reader->block_used;
     part = part < count ? part : count;
-    memcpy(r->block + r->block_used, bytes, part);
-    r->block_used += part;
-    if (r->block_used == TAR_BLOCK_BYTES) {
-        r->block_used = 0;
-        *ret = take_header(r, err);
+    memcpy(reader->block + reader->block_used, bytes, part);
+    reader->block_used += part;
+    if (reader->block_used == TAR_BLOCK_BYTES) {
+        reader->block_used = 0;
+        *ret = take_header(reader, err);
     }
     return part;
 }
 
-static size_t take_part(struct tar_reader *r, const char *bytes, size_t count, int *ret,
+static size_t take_part(struct tar_reader *reader, const char *bytes, size_t count, int *ret,
                         struct muster_err *err)
 {
-    size_t part = r->left < count ? (size_t)r->left : count;
-    if (r->state == TAR_EXTENSION) {
-        buf_add(&r->records, bytes, part);
-    } else if (r->state == TAR_CONTENT && part > 0) {
-        *ret = r->events.data(r->events.context, bytes, part, err);
+    size_t part = reader->left < count ? (size_t)reader->left : count;
+    if (reader->state == TAR_EXTENSION) {
+        buf_add(&reader->records, bytes, part);
+    } else if (reader->state == TAR_CONTENT && part > 0) {
+        *ret = reader->events.data(reader->events.context, bytes, part, err);
     }
-    r->left -= part;
+    reader->left -= part;
     return part;
 }
 
-static size_t take_padding(struct tar_reader *r, size_t count)
+static size_t take_padding(struct tar_reader *reader, size_t count)
 {
-    size_t part = r->padding_left < count ? r->padding_left : count;
-    r->padding_left -= part;
-    r->state = r->padding_left ? TAR_PADDING : TAR_HEADER;
+    size_t part = reader->padding_left < count ? reader->padding_left : count;
+    reader->padding_left -= part;
+    reader->state = reader->padding_left ? TAR_PADDING : TAR_HEADER;
     return part;
 }
 
-static bool is_in_part(const struct tar_reader *r)
+static bool is_in_part(const struct tar_reader *reader)
 {
-    return r->state == TAR_EXTENSION || r->state == TAR_CONTENT || r->state == TAR_SKIPPED;
+    return reader->state == TAR_EXTENSION || reader->state == TAR_CONTENT ||
+           reader->state == TAR_SKIPPED;
 }
 
 int tar_feed(struct tar_reader *reader, const char *bytes, size_t count, struct muster_err *err)
 {
-    int failed = 0;
+    int r = 0;
     size_t used = 0;
-    while (failed == 0 && used < count && reader->state != TAR_OVER) {
+    while (r == 0 && used < count && reader->state != TAR_OVER) {
         if (is_in_part(reader)) {
-            used += take_part(reader, bytes + used, count - used, &failed, err);
+            used += take_part(reader, bytes + used, count - used, &r, err);
         } else if (reader->state == TAR_PADDING) {
             used += take_padding(reader, count - used);
         } else {
-            used += take_block(reader, bytes + used, count - used, &failed, err);
+            used += take_block(reader, bytes + used, count - used, &r, err);
         }
-        if (failed == 0 && is_in_part(reader) && reader->left == 0) {
-            failed = finish_part(reader, err);
+        if (r == 0 && is_in_part(reader) && reader->left == 0) {
+            r = finish_part(reader, err);
         }
     }
-    return failed;
+    return r;
 }

@@ -21,22 +21,21 @@ struct request {
 };
 
 /* The jobs of the files, as this command line changes them. */
-static int read_files(struct request *r)
+static int read_files(struct request *request)
 {
-    struct cli *cli = r->cli;
+    struct cli *cli = request->cli;
     struct overrides *overrides = calloc(1, sizeof *overrides);
     if (!overrides) {
         return err_no_memory(&cli->err);
     }
-    int failed = program_check_files(cli);
-    failed = failed < 0 ? failed : overrides_read(cli, overrides);
-    failed = failed < 0
-                 ? failed
-                 : objects_read(cli, args_flag(&cli->args, "quiet") ? OBJECTS_QUIET : OBJECTS_ALL,
-                                r->objects);
-    failed = failed < 0 ? failed : overrides_apply(cli, overrides, r->objects);
+    int r = program_check_files(cli);
+    r = r < 0 ? r : overrides_read(cli, overrides);
+    r = r < 0 ? r
+              : objects_read(cli, args_flag(&cli->args, "quiet") ? OBJECTS_QUIET : OBJECTS_ALL,
+                             request->objects);
+    r = r < 0 ? r : overrides_apply(cli, overrides, request->objects);
     free(overrides);
-    return failed;
+    return r;
 }
 
 static int check_words(struct cli *cli)
@@ -63,22 +62,23 @@ static int check_words(struct cli *cli)
     return 0;
 }
 
-static int read_objects(struct request *r)
+static int read_objects(struct request *request)
 {
-    struct cli *cli = r->cli;
-    int failed = check_words(cli);
-    if (failed == 0) {
-        failed = args_flag(&cli->args, "ranks") ? generated_job(cli, r->objects) : read_files(r);
+    struct cli *cli = request->cli;
+    int r = check_words(cli);
+    if (r == 0) {
+        r = args_flag(&cli->args, "ranks") ? generated_job(cli, request->objects)
+                                           : read_files(request);
     }
-    for (size_t i = 0; failed == 0 && i < r->objects->count; i++) {
-        r->jobs += objects_is_job(r->objects->list[i]);
+    for (size_t i = 0; r == 0 && i < request->objects->count; i++) {
+        request->jobs += objects_is_job(request->objects->list[i]);
     }
-    if (failed == 0 && r->jobs == 0) {
-        failed = muster_fail(
+    if (r == 0 && request->jobs == 0) {
+        r = muster_fail(
             &cli->err, MUSTER_EDATA,
             "run: the file contains no PyTorchJob (muster create creates other objects)");
     }
-    return failed < 0 ? failed : images_check(cli, r->objects);
+    return r < 0 ? r : images_check(cli, request->objects);
 }
 
 int run_objects_set_deadline(struct cli *cli, json_t *job)
@@ -97,61 +97,61 @@ int run_objects_set_deadline(struct cli *cli, json_t *job)
     return doc_set_int(job, "spec.runPolicy.activeDeadlineSeconds", (timeout_ms + 999) / 1000);
 }
 
-static int set_input(struct request *r, json_t *job)
+static int set_input(struct request *request, json_t *job)
 {
-    const char *rank = args_value(&r->cli->args, "stdin");
-    if (rank && r->jobs > 1) {
-        return muster_fail(&r->cli->err, MUSTER_EINVAL, "run: --stdin fits one job; there are %zu",
-                           r->jobs);
+    const char *rank = args_value(&request->cli->args, "stdin");
+    if (rank && request->jobs > 1) {
+        return muster_fail(&request->cli->err, MUSTER_EINVAL,
+                           "run: --stdin fits one job; there are %zu", request->jobs);
     }
     size_t at = 0;
-    for (const char *file; rank && (file = args_each(&r->cli->args, "filename", &at));) {
+    for (const char *file; rank && (file = args_each(&request->cli->args, "filename", &at));) {
         if (strcmp(file, "-") == 0) {
-            return muster_fail(&r->cli->err, MUSTER_EINVAL,
+            return muster_fail(&request->cli->err, MUSTER_EINVAL,
                                "run: standard input is the job file (-f -) or a rank's (--stdin), "
                                "not both");
         }
     }
-    return rank ? input_annotate(job, rank, &r->cli->err) : 0;
+    return rank ? input_annotate(job, rank, &request->cli->err) : 0;
 }
 
 /* --name, --namespace, --timeout: what the job itself says otherwise. */
-static int change_object(struct request *r, json_t *object)
+static int change_object(struct request *request, json_t *object)
 {
-    struct cli *cli = r->cli;
+    struct cli *cli = request->cli;
     const char *name = args_value(&cli->args, "name");
     const char *namespace = args_value(&cli->args, "namespace");
-    int failed = 0;
+    int r = 0;
     if (namespace) {
-        failed = doc_set_text(object, "metadata.namespace", namespace);
+        r = doc_set_text(object, "metadata.namespace", namespace);
     }
     if (!objects_is_job(object)) {
-        return failed;
+        return r;
     }
-    if (name && r->jobs > 1) {
+    if (name && request->jobs > 1) {
         return muster_fail(&cli->err, MUSTER_EINVAL, "run: --name fits one job; there are %zu",
-                           r->jobs);
+                           request->jobs);
     }
-    if (name && failed == 0) {
-        failed = doc_set_text(object, "metadata.name", name);
+    if (name && r == 0) {
+        r = doc_set_text(object, "metadata.name", name);
     }
-    failed = failed < 0 ? failed : objects_set_policy(cli, object);
-    failed = failed < 0 ? failed : set_input(r, object);
-    failed = failed < 0 ? failed : restarts_set(cli, object);
-    return failed < 0 ? failed : run_objects_set_deadline(cli, object);
+    r = r < 0 ? r : objects_set_policy(cli, object);
+    r = r < 0 ? r : set_input(request, object);
+    r = r < 0 ? r : restarts_set(cli, object);
+    return r < 0 ? r : run_objects_set_deadline(cli, object);
 }
 
 int run_objects_read(struct cli *cli, struct objects *ret, size_t *ret_jobs)
 {
-    struct request r = {.cli = cli, .objects = ret};
-    int failed = read_objects(&r);
-    failed = failed < 0 ? failed : environment_check(cli);
-    failed = failed < 0 ? failed : effect_check(cli, ret);
-    for (size_t i = 0; i < ret->count && failed == 0; i++) {
-        failed = change_object(&r, ret->list[i]);
+    struct request request = {.cli = cli, .objects = ret};
+    int r = read_objects(&request);
+    r = r < 0 ? r : environment_check(cli);
+    r = r < 0 ? r : effect_check(cli, ret);
+    for (size_t i = 0; i < ret->count && r == 0; i++) {
+        r = change_object(&request, ret->list[i]);
     }
-    *ret_jobs = r.jobs;
-    return failed;
+    *ret_jobs = request.jobs;
+    return r;
 }
 
 /* What the file means elsewhere. */
@@ -168,10 +168,10 @@ static int print_comment(struct cli *cli)
 
 int run_objects_print(struct cli *cli, const struct objects *objects, const char *format)
 {
-    int failed = strcmp(format, "yaml") == 0 ? print_comment(cli) : 0;
-    for (size_t i = 0; i < objects->count && failed == 0; i++) {
-        failed = objects_annotate_options(cli, objects->list[i]);
-        failed = failed < 0 ? failed : cli_print_next(objects->list[i], i, format, &cli->err);
+    int r = strcmp(format, "yaml") == 0 ? print_comment(cli) : 0;
+    for (size_t i = 0; i < objects->count && r == 0; i++) {
+        r = objects_annotate_options(cli, objects->list[i]);
+        r = r < 0 ? r : cli_print_next(objects->list[i], i, format, &cli->err);
     }
-    return failed < 0 ? failed : environment_say_lacking(cli);
+    return r < 0 ? r : environment_say_lacking(cli);
 }

@@ -48,28 +48,28 @@ struct runner {
     bool reported;       /* the JSON object of -o json was printed */
 };
 
-static int take_lease(struct runner *r)
+static int take_lease(struct runner *runner)
 {
     unsigned char bytes[LEASE_BYTES];
-    if (cli_on_cluster(r->cli)) {
+    if (cli_on_cluster(runner->cli)) {
         return 0; /* a cluster's job outlives a command that is killed */
     }
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
-        return muster_fail(&r->cli->err, MUSTER_EOS, "the system gives no random numbers");
+        return muster_fail(&runner->cli->err, MUSTER_EOS, "the system gives no random numbers");
     }
-    int used = snprintf(r->lease_id, sizeof r->lease_id, "run-%d-", (int)getpid());
+    int used = snprintf(runner->lease_id, sizeof runner->lease_id, "run-%d-", (int)getpid());
     for (size_t i = 0; i < sizeof bytes; i++) {
-        snprintf(r->lease_id + used + 2 * i, 3, "%02x", bytes[i]);
+        snprintf(runner->lease_id + used + 2 * i, 3, "%02x", bytes[i]);
     }
-    return kube_lease_start(r->cli->kube, r->lease_id, &r->lease, &r->cli->err);
+    return kube_lease_start(runner->cli->kube, runner->lease_id, &runner->lease, &runner->cli->err);
 }
 
 /* What jobs use stays between runs: what is there already is brought up to date. */
 int run_put_support(struct cli *cli, const json_t *object)
 {
-    int failed = objects_create(cli, object, NULL);
-    if (failed != MUSTER_EEXIST) {
-        return failed;
+    int r = objects_create(cli, object, NULL);
+    if (r != MUSTER_EEXIST) {
+        return r;
     }
     struct kube_ref ref = objects_ref(cli, object);
     if (strcmp(ref.resource->kind, "PersistentVolumeClaim") == 0) {
@@ -79,37 +79,37 @@ int run_put_support(struct cli *cli, const json_t *object)
 }
 
 /* A signal is held as soon as the job may be there. */
-static int create_job(struct runner *r, const json_t *object, json_t **ret)
+static int create_job(struct runner *runner, const json_t *object, json_t **ret)
 {
     signals_hold(true);
-    int failed = objects_create(r->cli, object, ret);
-    if (failed < 0) {
-        signals_hold(r->follow.job_count > 0);
+    int r = objects_create(runner->cli, object, ret);
+    if (r < 0) {
+        signals_hold(runner->follow.job_count > 0);
     }
-    return failed;
+    return r;
 }
 
-static int put_job(struct runner *r, json_t *object)
+static int put_job(struct runner *runner, json_t *object)
 {
     json_t *notes = NULL;
     muster_auto(doc) json_t *created = NULL;
-    int failed = objects_annotate(r->cli, object, NULL);
-    if (failed < 0) {
-        return failed;
+    int r = objects_annotate(runner->cli, object, NULL);
+    if (r < 0) {
+        return r;
     }
-    if (r->lease) {
+    if (runner->lease) {
         notes = json_object_get(json_object_get(object, "metadata"), "annotations");
-        json_object_set_new(notes, JOB_ANNOTATION_LEASE, json_string(r->lease_id));
+        json_object_set_new(notes, JOB_ANNOTATION_LEASE, json_string(runner->lease_id));
     }
-    failed = create_job(r, object, &created);
-    if (failed == MUSTER_EEXIST) {
-        failed = replace_finished(r->cli, object);
-        failed = failed < 0 ? failed : create_job(r, object, &created);
+    r = create_job(runner, object, &created);
+    if (r == MUSTER_EEXIST) {
+        r = replace_finished(runner->cli, object);
+        r = r < 0 ? r : create_job(runner, object, &created);
     }
-    if (failed == 0) {
-        owner_note(r->cli, &r->objects, created);
+    if (r == 0) {
+        owner_note(runner->cli, &runner->objects, created);
     }
-    return failed < 0 ? failed : follow_add(&r->follow, created, r->jobs > 1);
+    return r < 0 ? r : follow_add(&runner->follow, created, runner->jobs > 1);
 }
 
 /* Neither a lease nor the end of an older job: those come when all is known to be accepted. */
@@ -119,10 +119,10 @@ int run_try(void *context, json_t *object)
     if (!objects_is_job(object)) {
         return run_put_support(cli, object);
     }
-    int failed = objects_annotate(cli, object, NULL);
-    failed = failed < 0 ? failed : objects_create(cli, object, NULL);
-    if (failed != MUSTER_EEXIST) {
-        return failed;
+    int r = objects_annotate(cli, object, NULL);
+    r = r < 0 ? r : objects_create(cli, object, NULL);
+    if (r != MUSTER_EEXIST) {
+        return r;
     }
     struct kube_ref ref = objects_ref(cli, object);
     muster_auto(doc) json_t *old = NULL;
@@ -130,132 +130,134 @@ int run_try(void *context, json_t *object)
 }
 
 /* With several jobs each has a folder of its own in it. */
-static char *results_of(const struct runner *r, const char *job)
+static char *results_of(const struct runner *runner, const char *job)
 {
-    return r->jobs > 1 ? file_join(r->results, job) : strdup(r->results);
+    return runner->jobs > 1 ? file_join(runner->results, job) : strdup(runner->results);
 }
 
 /* Found now, not when the training is over. */
-static int check_results(const struct runner *r)
+static int check_results(const struct runner *runner)
 {
-    int failed = 0;
-    for (size_t i = 0; i < r->objects.count && r->results && failed == 0; i++) {
-        const json_t *object = r->objects.list[i];
-        muster_auto(free) char *folder = results_of(r, doc_text(object, "metadata.name", ""));
+    int r = 0;
+    for (size_t i = 0; i < runner->objects.count && runner->results && r == 0; i++) {
+        const json_t *object = runner->objects.list[i];
+        muster_auto(free) char *folder = results_of(runner, doc_text(object, "metadata.name", ""));
         if (objects_is_job(object)) {
-            failed =
-                folder ? results_folder_check(folder, &r->cli->err) : err_no_memory(&r->cli->err);
+            r = folder ? results_folder_check(folder, &runner->cli->err)
+                       : err_no_memory(&runner->cli->err);
         }
     }
-    return failed;
+    return r;
 }
 
-static int check_all(struct runner *r)
+static int check_all(struct runner *runner)
 {
-    if (r->jobs > FOLLOW_JOBS_MAX) {
-        return muster_fail(&r->cli->err, MUSTER_ETOOBIG,
-                           "run: at most %d jobs at once; there are %zu", FOLLOW_JOBS_MAX, r->jobs);
+    if (runner->jobs > FOLLOW_JOBS_MAX) {
+        return muster_fail(&runner->cli->err, MUSTER_ETOOBIG,
+                           "run: at most %d jobs at once; there are %zu", FOLLOW_JOBS_MAX,
+                           runner->jobs);
     }
-    int failed = preflight_claims(r->cli, &r->objects);
-    failed = failed < 0 ? failed : preflight_objects(r->cli, &r->objects, run_try, r->cli);
-    return failed < 0 ? failed : check_results(r);
+    int r = preflight_claims(runner->cli, &runner->objects);
+    r = r < 0 ? r : preflight_objects(runner->cli, &runner->objects, run_try, runner->cli);
+    return r < 0 ? r : check_results(runner);
 }
 
-static int put_all(struct runner *r)
+static int put_all(struct runner *runner)
 {
-    int failed = check_all(r);
-    for (size_t i = 0; i < r->objects.count && failed == 0 && !signals_held; i++) {
-        json_t *object = r->objects.list[i];
-        failed = objects_is_job(object) ? put_job(r, object) : run_put_support(r->cli, object);
+    int r = check_all(runner);
+    for (size_t i = 0; i < runner->objects.count && r == 0 && !signals_held; i++) {
+        json_t *object = runner->objects.list[i];
+        r = objects_is_job(object) ? put_job(runner, object) : run_put_support(runner->cli, object);
     }
-    return failed == MUSTER_EINTERRUPTED ? 0 : failed;
+    return r == MUSTER_EINTERRUPTED ? 0 : r;
 }
 
-static int save_results(const struct runner *r, const struct followed_job *job)
+static int save_results(const struct runner *runner, const struct followed_job *job)
 {
-    muster_auto(free) char *folder = results_of(r, job->name);
-    return folder ? result_copy(job, folder, &r->cli->err) : err_no_memory(&r->cli->err);
+    muster_auto(free) char *folder = results_of(runner, job->name);
+    return folder ? result_copy(job, folder, &runner->cli->err) : err_no_memory(&runner->cli->err);
 }
 
-static int print_json(const struct runner *r, int exit_code)
+static int print_json(const struct runner *runner, int exit_code)
 {
     muster_auto(doc) json_t *list = json_array();
-    for (size_t i = 0; i < r->follow.job_count; i++) {
-        json_array_append_new(list, result_doc(&r->follow.jobs[i], r->results));
+    for (size_t i = 0; i < runner->follow.job_count; i++) {
+        json_array_append_new(list, result_doc(&runner->follow.jobs[i], runner->results));
     }
-    if (r->jobs == 1) {
-        return cli_print_doc(json_array_get(list, 0), "json", &r->cli->err);
+    if (runner->jobs == 1) {
+        return cli_print_doc(json_array_get(list, 0), "json", &runner->cli->err);
     }
     muster_auto(doc) json_t *all = json_pack("{s:i, s:O}", "exitCode", exit_code, "jobs", list);
-    return cli_print_doc(all, "json", &r->cli->err);
+    return cli_print_doc(all, "json", &runner->cli->err);
 }
 
 /* The worst exit code of all jobs. */
-static int conclude(struct runner *r)
+static int conclude(struct runner *runner)
 {
     int worst = 0;
-    int failed = 0;
-    for (size_t i = 0; i < r->follow.job_count; i++) {
-        const struct followed_job *job = &r->follow.jobs[i];
+    int r = 0;
+    for (size_t i = 0; i < runner->follow.job_count; i++) {
+        const struct followed_job *job = &runner->follow.jobs[i];
         int code = result_exit_code(job);
         worst = code > worst ? code : worst;
-        if (r->results && failed == 0) {
-            failed = save_results(r, job);
+        if (runner->results && r == 0) {
+            r = save_results(runner, job);
         }
-        result_say(job, failed == 0 ? r->results : NULL);
-        if (r->notify) {
-            json_array_append_new(r->reports, result_doc(job, r->results));
+        result_say(job, r == 0 ? runner->results : NULL);
+        if (runner->notify) {
+            json_array_append_new(runner->reports, result_doc(job, runner->results));
         }
     }
-    if (r->format) {
-        r->reported = true;
-        int unprinted = print_json(r, worst);
-        failed = failed < 0 ? failed : unprinted;
+    if (runner->format) {
+        runner->reported = true;
+        int unprinted = print_json(runner, worst);
+        r = r < 0 ? r : unprinted;
     }
-    if (r->follow.output_lost && failed == 0 && worst == 0) {
-        failed = muster_fail(&r->cli->err, MUSTER_EIO, "the logs were not written here to the end");
+    if (runner->follow.output_lost && r == 0 && worst == 0) {
+        r = muster_fail(&runner->cli->err, MUSTER_EIO, "the logs were not written here to the end");
     }
-    if (failed < 0 && worst != 0) {
-        cli_say("%s", r->cli->err.text); /* the job's own exit code says more */
+    if (r < 0 && worst != 0) {
+        cli_say("%s", runner->cli->err.text); /* the job's own exit code says more */
         return worst;
     }
-    return failed < 0 ? failed : worst;
+    return r < 0 ? r : worst;
 }
 
 /* Whoever types at a prompt sees it as it is, in its place: no lines that are drawn again. */
-static void start_input(struct runner *r)
+static void start_input(struct runner *runner)
 {
-    const struct followed_job *job = &r->follow.jobs[0];
-    if (args_has(&r->cli->args, "stdin") && args_value(&r->cli->args, "stdin")) {
-        r->screen.view.prompts = isatty(STDIN_FILENO);
-        r->screen.view.terminal = r->screen.view.terminal && !r->screen.view.prompts;
-        r->input = input_start(r->cli, job->namespace, job->name);
+    const struct followed_job *job = &runner->follow.jobs[0];
+    if (args_has(&runner->cli->args, "stdin") && args_value(&runner->cli->args, "stdin")) {
+        runner->screen.view.prompts = isatty(STDIN_FILENO);
+        runner->screen.view.terminal = runner->screen.view.terminal && !runner->screen.view.prompts;
+        runner->input = input_start(runner->cli, job->namespace, job->name);
     }
 }
 
-static int run_jobs(struct runner *r)
+static int run_jobs(struct runner *runner)
 {
-    int failed = r->cli->kube ? 0 : cli_connect(r->cli, KUBE_START);
-    if (failed == 0) {
-        kube_hurry_when(r->cli->kube, &signals_held);
-        failed = take_lease(r);
+    int r = runner->cli->kube ? 0 : cli_connect(runner->cli, KUBE_START);
+    if (r == 0) {
+        kube_hurry_when(runner->cli->kube, &signals_held);
+        r = take_lease(runner);
     }
-    if (failed == 0) {
-        screen_init(&r->screen, r->format ? STDERR_FILENO : STDOUT_FILENO);
-        follow_init(&r->follow, r->cli, &r->screen, args_flag(&r->cli->args, "quiet"));
-        r->follow.after_end_ms = r->after_end_ms;
-        failed = put_all(r);
-        if (failed == 0) {
-            start_input(r);
-            follow_run(&r->follow);
-            input_stop(r->input);
-            failed = conclude(r);
+    if (r == 0) {
+        screen_init(&runner->screen, runner->format ? STDERR_FILENO : STDOUT_FILENO);
+        follow_init(&runner->follow, runner->cli, &runner->screen,
+                    args_flag(&runner->cli->args, "quiet"));
+        runner->follow.after_end_ms = runner->after_end_ms;
+        r = put_all(runner);
+        if (r == 0) {
+            start_input(runner);
+            follow_run(&runner->follow);
+            input_stop(runner->input);
+            r = conclude(runner);
         }
-        follow_done(&r->follow);
-        screen_done(&r->screen);
+        follow_done(&runner->follow);
+        screen_done(&runner->screen);
     }
-    kube_lease_stop(r->lease);
-    return failed;
+    kube_lease_stop(runner->lease);
+    return r;
 }
 
 /* With -o json a reader gets its one object also when no job came to be. */
@@ -266,21 +268,21 @@ static json_t *describe_failure(int exit_code, const char *reason, const char *m
                      "badRanks", "results");
 }
 
-static void print_failure(const struct runner *r, int failed)
+static void print_failure(const struct runner *runner, int r)
 {
     muster_auto(doc) json_t *doc =
-        describe_failure(muster_code_exit(failed), muster_code_name(failed), r->cli->err.text);
-    if (r->results) {
-        json_object_set_new(doc, "results", json_string(r->results));
+        describe_failure(muster_code_exit(r), muster_code_name(r), runner->cli->err.text);
+    if (runner->results) {
+        json_object_set_new(doc, "results", json_string(runner->results));
     }
     cli_print_doc(doc, "json", NULL);
 }
 
 /* Where every rank must end well none runs after the end. */
-static int read_after_end(struct runner *r)
+static int read_after_end(struct runner *runner)
 {
-    struct cli *cli = r->cli;
-    r->after_end_ms = -1;
+    struct cli *cli = runner->cli;
+    runner->after_end_ms = -1;
     if (!args_has(&cli->args, "after-end")) {
         return 0;
     }
@@ -291,25 +293,25 @@ static int read_after_end(struct runner *r)
                            "the job is not over before its last rank (--timeout bounds it whole)",
                            args_flag(&cli->args, "ranks") ? "-n" : "--all-ranks");
     }
-    return args_duration(&cli->args, "after-end", &r->after_end_ms, &cli->err);
+    return args_duration(&cli->args, "after-end", &runner->after_end_ms, &cli->err);
 }
 
-static int read_options(struct runner *r, bool dry_run)
+static int read_options(struct runner *runner, bool dry_run)
 {
-    struct cli *cli = r->cli;
+    struct cli *cli = runner->cli;
     const char *verb = cli->args.command->name;
-    r->results = args_value(&cli->args, "results");
-    r->notify = args_value(&cli->args, "notify");
-    int failed = args_choice(&cli->args, "output", &r->format, &cli->err);
-    if (failed == 0 && !dry_run && r->format && strcmp(r->format, "yaml") == 0) {
-        failed = muster_fail(&cli->err, MUSTER_EINVAL, "%s: -o yaml goes with --dry-run", verb);
+    runner->results = args_value(&cli->args, "results");
+    runner->notify = args_value(&cli->args, "notify");
+    int r = args_choice(&cli->args, "output", &runner->format, &cli->err);
+    if (r == 0 && !dry_run && runner->format && strcmp(runner->format, "yaml") == 0) {
+        r = muster_fail(&cli->err, MUSTER_EINVAL, "%s: -o yaml goes with --dry-run", verb);
     }
-    if (failed == 0 && r->notify && !*r->notify) {
-        failed = muster_fail(&cli->err, MUSTER_EINVAL, "%s: --notify needs a command", verb);
-        r->notify = NULL;
+    if (r == 0 && runner->notify && !*runner->notify) {
+        r = muster_fail(&cli->err, MUSTER_EINVAL, "%s: --notify needs a command", verb);
+        runner->notify = NULL;
     }
-    failed = failed < 0 ? failed : read_after_end(r);
-    return failed < 0 ? failed : effect_check_dry_run(cli);
+    r = r < 0 ? r : read_after_end(runner);
+    return r < 0 ? r : effect_check_dry_run(cli);
 }
 
 int cli_run(struct cli *cli)
@@ -319,31 +321,33 @@ int cli_run(struct cli *cli)
 
 int run_and_follow(struct cli *cli, run_read *read)
 {
-    struct runner *r = calloc(1, sizeof *r);
-    if (!r) {
+    struct runner *runner = calloc(1, sizeof *runner);
+    if (!runner) {
         return err_no_memory(&cli->err);
     }
-    r->cli = cli;
-    r->reports = json_array();
+    runner->cli = cli;
+    runner->reports = json_array();
     bool dry_run = args_flag(&cli->args, "dry-run");
-    int failed = read_options(r, dry_run);
-    if (failed == 0 && !dry_run) {
-        signals_catch(r->format ? describe_failure : NULL);
+    int r = read_options(runner, dry_run);
+    if (r == 0 && !dry_run) {
+        signals_catch(runner->format ? describe_failure : NULL);
     }
-    failed = failed < 0 ? failed : read(cli, &r->objects, &r->jobs);
-    if (failed == 0) {
-        failed = dry_run ? run_objects_print(cli, &r->objects, r->format ? r->format : "yaml")
-                         : run_jobs(r);
+    r = r < 0 ? r : read(cli, &runner->objects, &runner->jobs);
+    if (r == 0) {
+        r = dry_run
+                ? run_objects_print(cli, &runner->objects, runner->format ? runner->format : "yaml")
+                : run_jobs(runner);
     }
-    if (failed < 0 && r->format && !dry_run && !r->reported) {
-        print_failure(r, failed);
+    if (r < 0 && runner->format && !dry_run && !runner->reported) {
+        print_failure(runner, r);
     }
-    if (r->notify && !dry_run) {
-        const json_t *job = r->objects.count ? r->objects.list[r->objects.count - 1] : NULL;
-        notify_all(cli, r->notify, r->reports, doc_text(job, "metadata.name", ""), failed);
+    if (runner->notify && !dry_run) {
+        const json_t *job =
+            runner->objects.count ? runner->objects.list[runner->objects.count - 1] : NULL;
+        notify_all(cli, runner->notify, runner->reports, doc_text(job, "metadata.name", ""), r);
     }
-    json_decref(r->reports);
-    objects_done(&r->objects);
-    free(r);
-    return failed;
+    json_decref(runner->reports);
+    objects_done(&runner->objects);
+    free(runner);
+    return r;
 }
