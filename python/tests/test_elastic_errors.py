@@ -76,6 +76,16 @@ def test_a_program_that_ends_itself_leaves_its_work_to_others(world, python, kin
     assert 'all workers have ended their loops by themselves' in job.coordinators[0].text()
 
 
+@pytest.mark.parametrize('kind, times', [('forgets', 1), ('none', 0)])
+def test_a_loop_without_backward_is_told_so_once(world, python, kind, times):
+    job = world(1, python)
+    worker = job.start('elastic_error.py', kind, 0)
+    worker.end()
+    assert worker.text().count('muster.elastic: in step 1 no parameter has got a gradient, of any worker') == times
+    assert worker.text().count('no parameter has got a gradient') == times
+    job.coordinators[0].end()
+
+
 def test_who_comes_after_the_job_has_failed_ends_as_the_others_do(world, python):
     job = world(1, python, words=('--mark-done',))
     job.start('elastic_error.py', 'step', 0).end(1)

@@ -43,6 +43,12 @@ def say_unused(version):
           'micro_batches=: call optimizer.step() after each backward(). This is said once', file=sys.stderr, flush=True)
 
 
+def say_no_gradient(version):
+    """A loop that forgets backward() trains nothing, and would end as if all were well."""
+    print(f'muster.elastic: in step {version} no parameter has got a gradient, of any worker, and the model stays as it is: loss.backward() comes before '
+          'optimizer.step(). This is said once', file=sys.stderr, flush=True)
+
+
 class Expelled(SystemExit):
     """The others went on without this worker, as it was silent for too long; it may be started again."""
 

@@ -61,6 +61,10 @@ class Gradient:
     def scale(self, factor):
         self.flat[:self.count - len(self.params)].mul_(factor)
 
+    def is_absent(self):
+        """Of the mean: no pass of the step, of any worker, gave a gradient to any parameter."""
+        return not self.flags.any()
+
     def put_back(self):
         """The mean, which the library has written over the pass's gradient, becomes the parameters'."""
         for present, param, part in zip(self.flags.tolist(), self.params, self.parts):

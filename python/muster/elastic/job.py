@@ -18,8 +18,8 @@ import torch
 from muster import _muster
 from muster.elastic import keyed, refusals, wrapping
 from muster.elastic.buffers import Buffers
-from muster.elastic.ending import EXPELLED, FAILED, LEFT_BY_SIGTERM, Expelled, Failed, Left, came_late, has_failed, left_early, say_unused, tell_error, \
-    tell_exit, tell_of_errors
+from muster.elastic.ending import EXPELLED, FAILED, LEFT_BY_SIGTERM, Expelled, Failed, Left, came_late, has_failed, left_early, say_no_gradient, say_unused, \
+    tell_error, tell_exit, tell_of_errors
 from muster.elastic.gradient import BackwardWatch, Gradient
 from muster.elastic.loader import Loader
 from muster.elastic.passes import Pass, Plan, check_micro_batches, rest_of_share
@@ -374,6 +374,9 @@ class Job:
             gradient.zero()
             return
         gradient.put_back()
+        if found and not self.warned and gradient.is_absent():
+            self.warned = True
+            say_no_gradient(pass_.version)
         self.buffers.apply(self.native.extras())
         if self.seed is not None:
             keyed.seed_all(keyed.key(self.seed, 'commit', pass_.version))

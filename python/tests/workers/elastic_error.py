@@ -1,4 +1,4 @@
-"""A worker of an elastic job whose code, or whose data set, has an error at record 41. Which one (breaks, quits: it ends its loop; stops: that over an epoch's batches alone; accumulates: its
+"""A worker of an elastic job whose code, or whose data set, has an error at record 41. Which one (breaks, quits: it ends its loop; stops: that over an epoch's batches alone; forgets: backward(); accumulates: its
 optimizer steps after each second batch; exits: the data set
 ends the process; told: a signal does while the data set is read; norm: its model cannot train on one record, which is what an epoch ends with), and the loader's workers: its arguments."""
 import os
@@ -53,7 +53,9 @@ for epoch in job.epochs():
         if RECORD in batch and KIND == 'step':
             raise ZeroDivisionError('the step function is wrong')
         optimizer.zero_grad()
-        model(batch).mean().backward()
+        loss = model(batch).mean()
+        if KIND != 'forgets':
+            loss.backward()
         count += 1
         if KIND == 'stops' and count == 2:
             break
