@@ -9,6 +9,7 @@ from chaos import EPOCHS_A_FAULT, Chaos, MOST, check_ends
 from job import Job
 from program import wait_for
 from test_checkpoints import Saved, go_on
+from test_recordings import replay
 
 SHAPE = {'records': 193, 'epochs': 6, 'batch': 2, 'micro_batches': 2}
 EACH = SHAPE['batch'] * SHAPE['micro_batches']
@@ -19,7 +20,8 @@ FAULTS = int(os.environ.get('MUSTER_FAULTS', 100)) // 5
 class Growing(Job):
     def __init__(self, folder, **options):
         super().__init__(folder, **dict(SHAPE, **options))
-        self.environment.update(MUSTER_TEST_PER_WORKER='1', MUSTER_TEST_GO=str(self.folder / 'go'))
+        (self.folder / 'records').mkdir()
+        self.environment.update(MUSTER_TEST_PER_WORKER='1', MUSTER_TEST_GO=str(self.folder / 'go'), MUSTER_RECORD=str(self.folder / 'records'))
 
     def steps(self):
         """That it had, by the workers."""
@@ -76,33 +78,51 @@ def test_it_grows_and_shrinks(tmp_path):
     assert [number for number, before in zip(whole, [0] + whole) if number != before] == [1, 2, 3, 2]
 
 
+def recordings(job):
+    return sorted((job.folder / 'records').iterdir(), key=lambda path: path.stat().st_mtime_ns)
+
+
+def has_brought_one(job, worker, version):
+    """A pass of this step: it has got its second one, by its recording."""
+    found = [path for path in recordings(job) if path.name.startswith(f'worker-{worker.process.pid}-')]
+    passes = [line.split() for line in replay('print', *found)[1].splitlines() if line.startswith('pass ')]
+    return len({micro_batch for _, _, _, of, micro_batch, *_ in passes if int(of) == version}) > 1
+
+
 def break_a_step(job):
-    """The last of three is slow: when it dies, the others have computed some of its step, at any rate the first of them."""
-    fast = job.add_workers(2)
-    wait_for(lambda: all(worker.version for worker in fast), 'two train')
-    slow = job.add_worker(sleep_ms=300)
-    wait_for(lambda: slow.version, 'the slow one trains')
-    return fast, slow
+    """The last of three dies when the first of them has computed one of its passes, and is at the next; then nobody takes his time any more."""
+    others = [job.add_worker(sleep_ms=1000), job.add_worker(sleep_ms=1)]
+    wait_for(lambda: all(worker.version for worker in others), 'two train')
+    last = job.add_worker(sleep_ms=1000)
+    wait_for(lambda: last.version and has_brought_one(job, others[0], last.version + 1), 'three train')
+    return others, last
+
+
+def kill(job, worker):
+    worker.kill()
+    (job.folder / 'go').touch()
 
 
 @pytest.mark.parametrize('left', [2, 1])
 def test_a_step_is_tried_again_with_the_records_that_it_had(tmp_path, left):
-    """Also by one that is left alone, when the coordinator knows of it by its journal."""
+    """Also by one that is left alone, when the coordinator knows of it by its journal. The cores say the same when they are told the same."""
     with Growing(tmp_path, first_size=2) as job:
-        fast, slow = break_a_step(job)
+        others, last = break_a_step(job)
+        broken = last.version + 1
         if left == 1:
             job.kill_coordinator()
-            fast[1].kill()
-        broken = slow.version + 1
-        slow.kill()
+            others[1].kill()
+        kill(job, last)
         if left == 1:
             job.start_coordinator()
-        wait_for(lambda: fast[0].version > broken + 3, 'the others go on')
+        wait_for(lambda: others[0].version > broken + 3, 'who is left goes on')
         job.kill_coordinator()
         job.start_coordinator()
         assert job.wait_for_end() == 0
         counts = check(job)
     assert [count // EACH for count in counts[broken - 1:broken + 2]] == [3, left, left]
+    code, _, said = replay(*recordings(job))
+    assert code == 0, said
 
 
 def test_random_faults(tmp_path):
@@ -142,23 +162,3 @@ def test_everyone_dies_and_another_number_of_workers_goes_on(tmp_path):
         assert job.wait_for_end() == 0
         check_ends(job)
         read_journal(job)
-
-
-class PlantedGrowing(Growing):
-    def __init__(self, folder, mistake):
-        super().__init__(folder, first_size=2)
-        self.program, self.muster = 'elastic_worker_planted', 'tests/muster_planted'
-        self.environment['MUSTER_TEST_PLANTED'] = mistake
-
-
-@pytest.mark.parametrize('mistake', ['NOTHING', 'REDONE_STEP_GROWS'])
-def test_a_step_that_grows_while_it_is_tried_again_is_found(tmp_path, mistake):
-    """What the survivors had computed of it weighs as in the step that it was."""
-    with PlantedGrowing(tmp_path, mistake) as job:
-        break_a_step(job)[1].kill()
-        assert job.wait_for_end() == 0
-        if mistake == 'NOTHING':
-            assert check_ends(job) == job.serial()['model']
-        else:
-            with pytest.raises(AssertionError):
-                check_ends(job)
