@@ -22,8 +22,6 @@ enum planted {
     PLANTED_ACK_BEFORE_JOURNAL,     /* ACK is sent before LOG is durable */
     PLANTED_EXIT_BEFORE_ACK,        /* 14: a member exits before the log is acknowledged */
     PLANTED_STEP_DISCARDED,         /* 7: OPEN with base = version + 1 does not apply the sum */
-    PLANTED_REDONE_STEP_GROWS,      /* the first step of a generation is as large as its workers
-                                       make it, also where others have begun with it */
     PLANTED_NO_COMMIT,              /* 3: a step that fails is applied as far as it is there */
     PLANTED_COUNT,
 };

@@ -3,8 +3,7 @@
  * follows it: they are not written, and it is killed when it asks for them to be durable. "KIND N
  * after": it is killed when they are, and nothing is announced yet.
  *
- * EARLY_GRANTS is planted here for shards by leases: no worker asks for grants of another kind; and
- * REDONE_STEP_GROWS, of what the coordinator says of steps whose size follows the workers. */
+ * EARLY_GRANTS is planted here for shards by leases: no worker asks for grants of another kind. */
 #include "commit/planted.h"
 #include "coordinator/arbiter/internal.h"
 #include "coordinator/journal/journal.h"
@@ -23,13 +22,6 @@ int __real_journal_sync(struct journal *journal, struct muster_err *err);
 int __wrap_journal_sync(struct journal *journal, struct muster_err *err);
 void __real_leases_settle(struct arbiter *a);
 void __wrap_leases_settle(struct arbiter *a);
-
-struct shard_anchor __real_shard_anchor_move(const struct shard_anchor *anchor,
-                                             struct shard_extent extent, uint64_t version,
-                                             uint32_t later);
-struct shard_anchor __wrap_shard_anchor_move(const struct shard_anchor *anchor,
-                                             struct shard_extent extent, uint64_t version,
-                                             uint32_t later);
 
 static bool lost, found;
 
@@ -52,15 +44,6 @@ void __wrap_leases_settle(struct arbiter *a)
     a->leases.away = PLANTED(EARLY_GRANTS) ? 0 : away;
     __real_leases_settle(a);
     a->leases.away = away;
-}
-
-struct shard_anchor __wrap_shard_anchor_move(const struct shard_anchor *anchor,
-                                             struct shard_extent extent, uint64_t version,
-                                             uint32_t later)
-{
-    struct shard_anchor moved = __real_shard_anchor_move(anchor, extent, version, later);
-    moved.next = PLANTED(REDONE_STEP_GROWS) ? later : moved.next;
-    return moved;
 }
 
 int __wrap_journal_append(struct journal *journal, uint32_t kind, const void *bytes, size_t count,
