@@ -20,9 +20,7 @@ void ledger_done(struct ledger *ledger)
     shard_free(ledger->shard);
     free(ledger->base);
     free(ledger->late);
-    for (size_t i = 0; i < ledger->older_count; i++) {
-        free(ledger->older[i].bytes);
-    }
+    older_done(&ledger->older);
     buf_done(&ledger->tail);
 }
 
@@ -42,20 +40,6 @@ static int take_state(const struct shard_state *shard, uint8_t **state, size_t *
     free(*state);
     *state = bytes;
     *ret_bytes = shard_snapshot(shard, bytes, bound);
-    return 0;
-}
-
-static int copy(const uint8_t *bytes, size_t count, uint8_t **ret, struct muster_err *err)
-{
-    uint8_t *copied = count > 0 ? malloc(count) : NULL;
-    if (count > 0 && !copied) {
-        return err_no_memory(err);
-    }
-    if (count > 0) {
-        memcpy(copied, bytes, count);
-    }
-    free(*ret);
-    *ret = copied;
     return 0;
 }
 
@@ -246,14 +230,8 @@ static void push_older(struct ledger *ledger)
     if (ledger->checkpoint == 0) {
         free(ledger->base);
     } else {
-        if (ledger->older_count == LEDGER_OLDER_MAX) {
-            free(ledger->older[0].bytes);
-            memmove(ledger->older, ledger->older + 1,
-                    (LEDGER_OLDER_MAX - 1) * sizeof ledger->older[0]);
-            ledger->older_count--;
-        }
-        ledger->older[ledger->older_count++] =
-            (struct ledger_state){ledger->checkpoint, ledger->base, ledger->base_bytes};
+        older_push(&ledger->older,
+                   (struct older_state){ledger->checkpoint, ledger->base, ledger->base_bytes});
     }
     ledger->base = NULL;
     ledger->base_bytes = 0;
@@ -261,28 +239,11 @@ static void push_older(struct ledger *ledger)
 
 static void pop_older(struct ledger *ledger)
 {
-    const struct ledger_state *state = &ledger->older[--ledger->older_count];
+    struct older_state state = older_pop(&ledger->older);
     free(ledger->base);
-    ledger->base = state->bytes;
-    ledger->base_bytes = state->count;
-    ledger->checkpoint = state->version;
-}
-
-int ledger_add_older(struct ledger *ledger, uint64_t version, const uint8_t *bytes, size_t count,
-                     struct muster_err *err)
-{
-    struct shard_state *shard = NULL;
-    size_t n = ledger->older_count;
-    bool fits = n < LEDGER_OLDER_MAX && version < ledger->checkpoint && version > 0 &&
-                (n == 0 || ledger->older[n - 1].version < version);
-    if (!fits || shard_restore(bytes, count, 0, &shard) < 0) {
-        return muster_fail(err, MUSTER_EDATA, "a record of the journal is no ledger");
-    }
-    shard_free(shard);
-    ledger->older[n] = (struct ledger_state){.version = version, .count = count};
-    int r = copy(bytes, count, &ledger->older[n].bytes, err);
-    ledger->older_count += r == 0;
-    return r;
+    ledger->base = state.bytes;
+    ledger->base_bytes = state.count;
+    ledger->checkpoint = state.version;
 }
 
 int ledger_set_checkpoint(struct ledger *ledger, uint64_t version, struct muster_err *err)
@@ -315,11 +276,9 @@ static int no_checkpoint(uint64_t version, struct muster_err *err)
 int ledger_look_back(const struct ledger *ledger, uint64_t version, struct shard_state **ret,
                      struct muster_err *err)
 {
-    const struct ledger_state newest = {ledger->checkpoint, ledger->base, ledger->base_bytes};
-    const struct ledger_state *found = newest.version == version ? &newest : NULL;
-    for (size_t i = 0; i < ledger->older_count && !found; i++) {
-        found = ledger->older[i].version == version ? &ledger->older[i] : NULL;
-    }
+    const struct older_state newest = {ledger->checkpoint, ledger->base, ledger->base_bytes};
+    const struct older_state *found =
+        newest.version == version ? &newest : older_find(&ledger->older, version);
     if (!found) {
         return no_checkpoint(version, err);
     }
@@ -329,7 +288,7 @@ int ledger_look_back(const struct ledger *ledger, uint64_t version, struct shard
 int ledger_cut(struct ledger *ledger, uint64_t version, struct muster_err *err)
 {
     struct shard_state *shard = NULL;
-    while (ledger->checkpoint > version && ledger->older_count > 0) {
+    while (ledger->checkpoint > version && ledger->older.count > 0) {
         pop_older(ledger);
     }
     if (ledger->checkpoint != version) {
@@ -404,8 +363,8 @@ int ledger_read(struct ledger *ledger, const uint8_t *bytes, size_t count, struc
     ledger->first = n[2];
     ledger->base_bytes = n[3];
     ledger->late_bytes = n[4];
-    int r = copy(bytes + head, n[3], &ledger->base, err);
-    r = r < 0 ? r : copy(bytes + head + n[3], n[4], &ledger->late, err);
+    int r = older_copy(bytes + head, n[3], &ledger->base, err);
+    r = r < 0 ? r : older_copy(bytes + head + n[3], n[4], &ledger->late, err);
     buf_add(&ledger->tail, bytes + head + n[3] + n[4], n[5]);
     int64_t taken = r < 0 ? r : redo(ledger, n[0], SIZE_MAX, &shard, &reached, err);
     if (taken < 0 || reached != n[0] || (size_t)taken != n[5]) {

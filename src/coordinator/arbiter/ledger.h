@@ -9,20 +9,11 @@
 #pragma once
 
 #include "base/buf.h"
-#include "rendezvous/rendezvous.h"
+#include "coordinator/arbiter/older.h"
 #include "shard/shard.h"
 #include "wire/wire.h"
 
 enum { LEDGER_TAIL_MAX = 16 << 20, LEDGER_TAIL_ROOM = LEDGER_TAIL_MAX + WIRE_FRAME_MAX };
-
-enum { LEDGER_OLDER_MAX = RENDEZVOUS_CHECKPOINTS_MAX - 1 };
-
-/* The records at a version. */
-struct ledger_state {
-    uint64_t version;
-    uint8_t *bytes;
-    size_t count;
-};
 
 struct ledger {
     struct shard_state *shard;
@@ -34,9 +25,8 @@ struct ledger {
     uint64_t first; /* the tail begins after it */
     uint8_t *late;  /* the records at that version; NULL: it is the checkpoint's */
     size_t late_bytes;
-    struct buf tail; /* the steps after `first`, each as a frame of COMMITS */
-    struct ledger_state older[LEDGER_OLDER_MAX]; /* at checkpoints before the newest; they ascend */
-    size_t older_count;
+    struct buf tail;    /* the steps after `first`, each as a frame of COMMITS */
+    struct older older; /* the records at checkpoints before the newest */
 };
 
 int ledger_init(struct ledger *ledger, struct muster_err *err);
@@ -61,9 +51,6 @@ int ledger_cut(struct ledger *ledger, uint64_t version, struct muster_err *err);
 /* The records at that checkpoint; NULL: nothing was committed yet. The caller frees it.
  * MUSTER_EDATA: there is none of that version. */
 int ledger_look_back(const struct ledger *ledger, uint64_t version, struct shard_state **ret,
-                     struct muster_err *err);
-/* After ledger_read: a state of `older`, in their order. MUSTER_EDATA: it is none. */
-int ledger_add_older(struct ledger *ledger, uint64_t version, const uint8_t *bytes, size_t count,
                      struct muster_err *err);
 
 /* All of it as bytes; without data sets that came after `first` (ledger_add). */

@@ -84,8 +84,8 @@ static void it_goes_back_to_older_checkpoints(void **state)
         commit(&ledger, v);
         assert_int_equal(ledger_set_checkpoint(&ledger, v, NULL), 0);
     }
-    assert_int_equal(ledger.older_count, LEDGER_OLDER_MAX);
-    for (uint64_t v = LAST - 1; v >= LAST - LEDGER_OLDER_MAX; v--) {
+    assert_int_equal(ledger.older.count, OLDER_MAX);
+    for (uint64_t v = LAST - 1; v >= LAST - OLDER_MAX; v--) {
         assert_int_equal(ledger_cut(&ledger, v, NULL), 0);
         assert_int_equal(ledger.version, v);
         assert_int_equal(done(&ledger), v);

@@ -238,10 +238,11 @@ static void restore_checkpoint(struct arbiter *a, const uint8_t *bytes, size_t c
 static void restore_older(struct arbiter *a, const uint8_t *bytes, size_t count)
 {
     enum { NUMBER_BYTES = 8 };
-    arbiter_fail(a, count < NUMBER_BYTES
-                        ? muster_fail(a->err, MUSTER_EDATA, "a snapshot has a wrong section")
-                        : ledger_add_older(&a->ledger, entry_read_number(bytes),
-                                           bytes + NUMBER_BYTES, count - NUMBER_BYTES, a->err));
+    arbiter_fail(a,
+                 count < NUMBER_BYTES
+                     ? muster_fail(a->err, MUSTER_EDATA, "a snapshot has a wrong section")
+                     : older_add(&a->ledger.older, a->ledger.checkpoint, entry_read_number(bytes),
+                                 bytes + NUMBER_BYTES, count - NUMBER_BYTES, a->err));
 }
 
 static void restore_section(struct arbiter *a, uint32_t kind, const uint8_t *bytes, size_t count)

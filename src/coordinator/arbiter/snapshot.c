@@ -76,8 +76,8 @@ static void add_lease_asides(const struct arbiter *a, struct buf *section, struc
 
 static void add_older(const struct arbiter *a, struct buf *section, struct buf *ret)
 {
-    for (size_t i = 0; i < a->ledger.older_count; i++) {
-        const struct ledger_state *older = &a->ledger.older[i];
+    for (size_t i = 0; i < a->ledger.older.count; i++) {
+        const struct older_state *older = &a->ledger.older.states[i];
         entry_write_number(older->version, section);
         buf_add(section, older->bytes, older->count);
         add(ENTRY_OLDER, section, ret);

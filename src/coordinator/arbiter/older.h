@@ -1,0 +1,44 @@
+/* The records at checkpoints before the newest, which a job goes back to where nobody can read that
+ * one. Their versions ascend.
+ *
+ * Layer: program (coordinator). Pure. Memory: older_done. Thread: one.
+ */
+#pragma once
+
+#include "rendezvous/rendezvous.h"
+
+#include <muster/err.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { OLDER_MAX = RENDEZVOUS_CHECKPOINTS_MAX - 1 };
+
+/* The records at a version: a snapshot of shard/shard.h. */
+struct older_state {
+    uint64_t version;
+    uint8_t *bytes;
+    size_t count;
+};
+
+struct older {
+    struct older_state states[OLDER_MAX];
+    size_t count;
+};
+
+void older_done(struct older *older);
+
+/* It is newer than all of them, and takes the bytes over. Of too many the oldest is forgotten. */
+void older_push(struct older *older, struct older_state state);
+/* The newest of them, with its bytes: there is one. */
+struct older_state older_pop(struct older *older);
+/* NULL: there is none of that version. */
+const struct older_state *older_find(const struct older *older, uint64_t version);
+
+/* From a journal: the next one, older than version `before`. The bytes are copied. MUSTER_EDATA: it
+ * is none. */
+int older_add(struct older *older, uint64_t before, uint64_t version, const uint8_t *bytes,
+              size_t count, struct muster_err *err);
+
+/* *ret is freed, and becomes a copy of the bytes; NULL where there are none. */
+int older_copy(const uint8_t *bytes, size_t count, uint8_t **ret, struct muster_err *err);
