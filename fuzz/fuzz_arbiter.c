@@ -2,7 +2,8 @@
  * die, connections break and time passes: its invariants hold between steps (arbiter_check), and
  * what its journal has, or a snapshot of it, can be read again.
  *
- * The input is events of six bytes each; where workers contradict the ledger, it ends there. */
+ * The input is events of six bytes each; where workers contradict the ledger, it ends there. With a
+ * byte left over the steps of the job follow its workers. */
 #include "coordinator/arbiter/arbiter.h"
 #include "coordinator/arbiter/entry.h"
 #include "invariant.h"
@@ -21,6 +22,7 @@ struct world {
     } journal[RECORDS_MAX];
     size_t journaled;
     bool full;
+    bool grows;
     uint64_t done[OWNERS]; /* the number of the last DONE, as its owner sees it */
 };
 
@@ -122,10 +124,11 @@ static void begin_saying(struct saying *s, const struct world *w, const uint8_t 
     s->at = at;
     arbiter_figures(w->arbiter, &s->now);
     uint32_t first = (uint32_t)(s->now.records_done % 20);
+    uint32_t count = w->grows ? 4 + at[5] / 64 % 3 * 4 : 8;
     s->version = s->now.version + at[3] % 4;
     s->span = (struct shard_range){.epoch = (uint32_t)(s->now.records_done / 20 + (at[4] == 255)),
                                    .first = first + (at[4] == 254),
-                                   .count = first + 8 > 20 ? 20 - first : 8};
+                                   .count = first + count > 20 ? 20 - first : count};
     s->steps[0] = (struct wire_step){s->now.version + 1, 0, {&s->span, at[4] != 253}};
     s->steps[1] = (struct wire_step){s->now.version + 2, 0, {NULL, 0}};
 }
@@ -147,7 +150,7 @@ static void write_report(struct saying *s, struct wire_message *m)
     }
 }
 
-static void write_dataset(const uint8_t *at, struct wire_message *m)
+static void write_dataset(const struct world *w, const uint8_t *at, struct wire_message *m)
 {
     m->kind = WIRE_DATASET;
     m->dataset = (struct wire_dataset){.name = {"abcdef", at[3] % 3 ? 1 : at[4] % 6},
@@ -155,7 +158,8 @@ static void write_dataset(const uint8_t *at, struct wire_message *m)
                                        .records = 20,
                                        .epochs = at[3] % 2 ? 3 : at[4],
                                        .batch = 4,
-                                       .micro_batches = 2};
+                                       .micro_batches = w->grows ? 1 : 2,
+                                       .per_worker = w->grows};
 }
 
 static void write_pass(struct saying *s, struct wire_message *m)
@@ -202,7 +206,7 @@ static bool say(struct world *w, const uint8_t *at)
         m.checkpoint = (struct wire_checkpoint){
             .generation = s.now.generation, .version = s.version - at[4] % 3, .path = {"m", 1}};
         break;
-    case 6: write_dataset(at, &m); break;
+    case 6: write_dataset(w, at, &m); break;
     case 7: write_pass(&s, &m); break;
     case 8: write_failure(at, &m); break;
     default: m.kind = WIRE_ASK; m.ask.records = at[3];
@@ -290,7 +294,7 @@ static bool feed(struct world *w, const uint8_t *at)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct world w;
-    w = (struct world){.err = MUSTER_ERR_INIT};
+    w = (struct world){.err = MUSTER_ERR_INIT, .grows = size % EVENT_BYTES == 1};
     arbiter_effects_init(&w.effects);
     begin(&w);
     for (; size >= EVENT_BYTES && !w.full && feed(&w, data);

@@ -45,6 +45,7 @@ static void feed(struct shard_state *state, const uint8_t *at)
                                  .epochs = at[3],
                                  .batch = at[4],
                                  .micro_batches = at[1] % 4 == 3 ? 2 : 0, /* "d" is planned */
+                                 .per_worker = at[1] % 8 == 7,
                                  .name = {"abcd"[at[1] % 4]}};
     struct shard_part parts[2] = {{at[1] % 8, {at[5] % 4, at[2] % 4, at[3], at[4]}}};
     parts[1] = parts[0];
