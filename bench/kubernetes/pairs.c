@@ -1,7 +1,7 @@
 /* How fast pods and their Services can be made through the client of src/kube: the floor under
  * every operator that uses it.
  *
- *     kubernetes_pairs KUBECONFIG NAMESPACE PAIRS UNDER_WAY [BODIES]
+ *     kubernetes_pairs KUBECONFIG NAMESPACE PAIRS UNDER_WAY QPS [BODIES]
  *
  * All requests are queued at once; the client has UNDER_WAY of them on connections. BODIES is a
  * file with a list of a pod and a Service: those are made, each under a name of its own; without
@@ -133,17 +133,19 @@ int main(int argc, char **argv)
     uv_loop_t loop;
     struct target target = {0};
     struct muster_err err = MUSTER_ERR_INIT;
-    if (argc < 5) {
-        die("usage: kubernetes_pairs KUBECONFIG NAMESPACE PAIRS UNDER_WAY [BODIES]");
+    if (argc < 6) {
+        die("usage: kubernetes_pairs KUBECONFIG NAMESPACE PAIRS UNDER_WAY QPS [BODIES]");
     }
-    bench.bodies = argc > 5 ? json_load_file(argv[5], 0, NULL) : NULL;
-    if (argc > 5 && json_array_size(bench.bodies) < 2) {
+    bench.bodies = argc > 6 ? json_load_file(argv[6], 0, NULL) : NULL;
+    if (argc > 6 && json_array_size(bench.bodies) < 2) {
         die("BODIES is no list of a pod and a Service");
     }
     int pairs = (int)strtol(argv[3], NULL, 10);
     int under_way = (int)strtol(argv[4], NULL, 10);
-    const struct kube_cluster_options options = {
-        .qps = -1, .under_way_max = (int)fair_share_places((size_t)under_way)};
+    const struct kube_cluster_options options = {.qps = strtod(argv[5], NULL),
+                                                 .burst = 1,
+                                                 .under_way_max =
+                                                     (int)fair_share_places((size_t)under_way)};
     uv_loop_init(&loop);
     if (kubeconfig_load(argv[1], NULL, &target, &err) < 0 ||
         kube_cluster_open(&loop, &target, &options, &bench.cluster, &err) < 0) {

@@ -31,15 +31,16 @@ class Bench:
     def few(self, count):
         return count // self.divisor
 
-    def floor(self, bodies=(), status=None):
-        """Pod + Service pairs a second through muster's client: bare ones, or `bodies` of both; with a status, that of a job is written before each four."""
-        namespace, pairs = self.cluster.namespace(f'floor-{next(number)}'), self.few(FLOOR_PAIRS)
+    def floor(self, bodies=(), status=None, pairs=FLOOR_PAIRS, qps=-1):
+        """Pod + Service pairs a second through muster's client: bare ones, or `bodies` of both; with a status, that of a job is written before each four.
+        qps: requests a second, -1: no limit."""
+        namespace, pairs = self.cluster.namespace(f'floor-{next(number)}'), self.few(pairs)
         bodies = [*bodies, *self.jobs_with(status, namespace, pairs // REPLICAS)] if status else bodies
         with tempfile.NamedTemporaryFile('w', suffix='.json') as file:
             json.dump(bodies, file)
             file.flush()
-            said = subprocess.run([BUILD / 'bench' / 'kubernetes_pairs', self.cluster.kubeconfig, namespace, str(pairs), '16', *([file.name] if bodies else [])],
-                                  stdout=subprocess.PIPE, text=True, check=True)
+            said = subprocess.run([BUILD / 'bench' / 'kubernetes_pairs', self.cluster.kubeconfig, namespace, str(pairs), '16', str(qps),
+                                   *([file.name] if bodies else [])], stdout=subprocess.PIPE, text=True, check=True)
         return json.loads(said.stdout)['pairs_per_second']
 
     def jobs_with(self, status, namespace, count):
@@ -187,6 +188,17 @@ def share_of(row, floors):
     return {**during, 'from a backlog pairs/s': backlog, **shares}
 
 
+def paced(bench):
+    """With a budget that the API server can serve on this machine, so that the number of requests is the limit and not what they cost a processor."""
+    jobs, qps = bench.few(200), 200
+    bare = statistics.median(bench.floor(pairs=200 * REPLICAS, qps=qps) for _ in range(bench.runs))
+    rows = {name: medians([bench.run(name, jobs, qps, 1) for _ in range(bench.runs)]) for name in bench.peers}
+    for row in rows.values():
+        row['share of bare pairs'] = row['pairs/s'] / bare
+    show(f'{jobs} jobs, {qps} requests/s, medians of {bench.runs}; bare pairs {bare:.0f}/s', rows)
+    return {**by_peer(rows), 'bare pairs/s': bare}
+
+
 def many(bench):
     rows = {name: bench.run(name, bench.few(1000), 1000, 1000, with_events=False) for name in bench.peers}
     for row in rows.values():
@@ -329,4 +341,4 @@ def memory(bench):
     return row
 
 
-PARTS = {'budget': budget, 'raised': raised, 'many': many, 'finished': finished, 'memory': memory, 'idle': idle}
+PARTS = {'budget': budget, 'raised': raised, 'paced': paced, 'many': many, 'finished': finished, 'memory': memory, 'idle': idle}

@@ -9,7 +9,7 @@ from program import HEAVY_LIMIT_S, SOURCE
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize('part, said', [('many', 'create to all pods p99 s'), ('finished', 'slowest of ten ms'), ('memory', 'listed anew: most MB'),
+@pytest.mark.parametrize('part, said', [('many', 'create to all pods p99 s'), ('paced', 'share of bare pairs'), ('finished', 'slowest of ten ms'), ('memory', 'listed anew: most MB'),
                                         ('idle', 'start to first pod s')])
 def test_a_hundredth(tmp_path, part, said):
     done = subprocess.run([SOURCE / 'bench/kubernetes/operator', '--divisor', '100', '--only', 'muster', '--json', tmp_path / 'said', part],
