@@ -94,15 +94,21 @@ static void tell_who_ends(const struct followed_job *j)
                 count == 1 ? "its" : "their");
 }
 
+/* Of a job that somebody else has deleted or stopped. */
+static bool ranks_end(const struct followed_job *j, bool succeeded)
+{
+    bool stopped = j->over && !succeeded && follow_is_stopped(j);
+    return follow_deleted_end(j) || (stopped && follow_count_running(j, true) > 0);
+}
+
 void after_end_check(struct followed_job *j)
 {
-    bool ends = follow_deleted_end(j) ||
-                (j->over && follow_is_stopped(j) && follow_count_running(j, true) > 0);
-    if (ends && !j->follow->interrupt.signal && is_due(j, &j->stragglers_told, DELETED_NOTICE_MS)) {
+    bool succeeded = verdict_of(j->object, NULL, j->deleted).end == VERDICT_SUCCEEDED;
+    if (ranks_end(j, succeeded) && !j->follow->interrupt.signal &&
+        is_due(j, &j->stragglers_told, DELETED_NOTICE_MS)) {
         tell_who_ends(j);
     }
-    bool goes_on = j->over && !j->deleted && !j->follow->interrupt.signal &&
-                   verdict_of(j->object, NULL, false).end == VERDICT_SUCCEEDED &&
+    bool goes_on = j->over && !j->deleted && !j->follow->interrupt.signal && succeeded &&
                    follow_count_running(j, false) > 0;
     if (!goes_on) {
         return;
