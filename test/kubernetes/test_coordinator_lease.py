@@ -50,8 +50,12 @@ class Coordinator:
     def serves_since(self, term):
         """It serves in a later term than that one: to whom the workers are sent now."""
         wait_for(lambda: self.alive() and self.term() > term, f'{self.path.name} serves: {self.log()}')
-        self.team.relay.turn_to(self.ready.read_text().split()[0])
+        self.team.relay.turn_to(self.address())
         return self.term()
+
+    def address(self):
+        """Where it listened last. It says so before its ready file has it."""
+        return re.findall(r'listening at (\S+), journal in ', self.log())[-1]
 
     def alive(self):
         assert self.process.poll() is None, f'{self.process.returncode}: {self.log()}'
@@ -336,7 +340,7 @@ def test_workers_do_not_hear_one_of_an_older_term(team):
     ended = team.relay.ended
     wait_for(lambda: team.relay.ended >= ended + 6, 'the workers have hung up again and again')
     team.trains_on()
-    team.relay.turn_to(third.ready.read_text().split()[0])
+    team.relay.turn_to(third.address())
     team.check_end(third)
 
 
