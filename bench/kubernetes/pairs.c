@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { TIMEOUT_MS = 600000, MS_PER_S = 1000 };
+enum { TIMEOUT_MS = 600000, MS_PER_S = 1000, BURST = 10 };
 
 static const struct cluster_resource kinds[] = {{"", "v1", "pods", "Pod", true},
                                                 {"", "v1", "services", "Service", true}};
@@ -143,7 +143,7 @@ int main(int argc, char **argv)
     int pairs = (int)strtol(argv[3], NULL, 10);
     int under_way = (int)strtol(argv[4], NULL, 10);
     const struct kube_cluster_options options = {.qps = strtod(argv[5], NULL),
-                                                 .burst = 1,
+                                                 .burst = BURST,
                                                  .under_way_max =
                                                      (int)fair_share_places((size_t)under_way)};
     uv_loop_init(&loop);
