@@ -20,7 +20,7 @@ static const struct {
     {"stack", RLIMIT_STACK, false},
 };
 
-enum { FILE_BYTES_MIN = 64 << 20, STACK_BYTES = 8 << 20, STACK_BYTES_MIN = 256 << 10 };
+enum { FILE_BYTES_MIN = 64 << 20 };
 enum { LIMITS = sizeof limits_table / sizeof limits_table[0] };
 
 /* The hard limit goes up with it where that is permitted. */
@@ -35,18 +35,6 @@ static void set_soft(__rlimit_resource_t resource, rlim_t wanted)
         limit.rlim_cur = wanted < limit.rlim_max ? wanted : limit.rlim_max;
         (void)setrlimit(resource, &limit);
     }
-}
-
-static bool is_below(__rlimit_resource_t resource, rlim_t least, unsigned long long *ret_kib)
-{
-    struct rlimit limit;
-    if (getrlimit(resource, &limit) < 0 || limit.rlim_cur >= least) {
-        return false;
-    }
-    if (ret_kib) {
-        *ret_kib = (unsigned long long)limit.rlim_cur >> 10;
-    }
-    return true;
 }
 
 static json_int_t number_of(rlim_t value)
@@ -88,26 +76,17 @@ void soft_limits_raise(void)
             set_soft(limits_table[i].resource, RLIM_INFINITY);
         }
     }
-    if (is_below(RLIMIT_STACK, STACK_BYTES_MIN, NULL)) {
-        set_soft(RLIMIT_STACK, STACK_BYTES);
-    }
 }
 
 int soft_limits_check(struct muster_err *err)
 {
-    unsigned long long kib = 0;
-    if (is_below(RLIMIT_FSIZE, FILE_BYTES_MIN, &kib)) {
-        return muster_fail(
-            err, MUSTER_ECREATE,
-            "files may have %llu KiB at most (ulimit -f), too little for the store: type "
-            "muster up in a shell that has no such limit",
-            kib);
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur >= FILE_BYTES_MIN) {
+        return 0;
     }
-    if (is_below(RLIMIT_STACK, STACK_BYTES_MIN, &kib)) {
-        return muster_fail(err, MUSTER_ECREATE,
-                           "a stack may have %llu KiB at most (ulimit -s), too little for the "
-                           "controller: type muster up in a shell that has no such limit",
-                           kib);
-    }
-    return 0;
+    return muster_fail(
+        err, MUSTER_ECREATE,
+        "files may have %llu KiB at most (ulimit -f), too little for the store: type "
+        "muster up in a shell that has no such limit",
+        (unsigned long long)limit.rlim_cur >> 10);
 }

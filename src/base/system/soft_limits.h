@@ -17,9 +17,8 @@ json_t *soft_limits_read(void);
 void soft_limits_set(const json_t *limits);
 
 /* Those go as far up as is permitted that would end a controller, which serves all shells: of
- * processor time, file size and memory. A stack that is too small for it becomes one of 8 MiB. */
+ * processor time, file size and memory. */
 void soft_limits_raise(void);
 
-/* MUSTER_ECREATE where files may not be large enough for a store and logs, or a stack not for a
- * controller. */
+/* MUSTER_ECREATE where files may not be large enough for a store and logs. */
 int soft_limits_check(struct muster_err *err);

@@ -65,23 +65,6 @@ static void a_limit_too_small_for_a_store_is_said(void **state)
     assert_int_equal(soft_limits_check(&err), 0);
 }
 
-/* The pages that the stack has by now stay: only its growth ends at the limit. */
-static void a_stack_too_small_for_us_is_raised_or_said(void **state)
-{
-    (void)state;
-    struct muster_err err = MUSTER_ERR_INIT;
-    rlim_t before = limit_of(RLIMIT_STACK).rlim_cur;
-    set_soft(RLIMIT_STACK, 64 << 10);
-    int r = soft_limits_check(&err);
-    soft_limits_raise();
-    rlim_t raised = limit_of(RLIMIT_STACK).rlim_cur;
-    set_soft(RLIMIT_STACK, before);
-    assert_int_equal(r, MUSTER_ECREATE);
-    assert_non_null(strstr(err.text, "64 KiB at most (ulimit -s)"));
-    assert_int_equal(raised, 8 << 20);
-    assert_int_equal(soft_limits_check(&err), 0);
-}
-
 /* The annotation is anybody's text. */
 static void what_is_no_limit_changes_nothing(void **state)
 {
@@ -101,7 +84,6 @@ int main(void)
         cmocka_unit_test(what_was_read_is_set_again),
         cmocka_unit_test(ours_do_not_end_us),
         cmocka_unit_test(a_limit_too_small_for_a_store_is_said),
-        cmocka_unit_test(a_stack_too_small_for_us_is_raised_or_said),
         cmocka_unit_test(the_open_files_are_the_users),
         cmocka_unit_test(what_is_no_limit_changes_nothing),
     };
