@@ -13,45 +13,6 @@
 
 #define PORT_NAME "pytorchjob-port"
 
-static const char *without_slashes(char name[CONTROL_NAME_BYTES])
-{
-    for (char *slash = name; (slash = strchr(slash, '/')) != NULL;) {
-        *slash = '-';
-    }
-    return name;
-}
-
-const char *control_service_name(const struct job *job, enum job_role role, int index,
-                                 char ret_name[CONTROL_NAME_BYTES])
-{
-    snprintf(ret_name, CONTROL_NAME_BYTES, "%s-%s-%d", job->name, job_role_lower(role), index);
-    return without_slashes(ret_name);
-}
-
-/* ElasticDL v1.0.0. Its jobs have one Master. */
-const char *control_pod_name(const struct job *job, enum job_role role, int index,
-                             char ret_name[CONTROL_NAME_BYTES])
-{
-    if (!job->elasticdl_names) {
-        return control_service_name(job, role, index, ret_name);
-    }
-    if (role == JOB_MASTER && index == 0) {
-        snprintf(ret_name, CONTROL_NAME_BYTES, "elasticdl-%s-master", job->name);
-    } else {
-        snprintf(ret_name, CONTROL_NAME_BYTES, "%s-edljob-%s-%d", job->name, job_role_lower(role),
-                 index);
-    }
-    return without_slashes(ret_name);
-}
-
-const char *control_claim_name(const json_t *claim_template, const char *pod_name,
-                               char ret_name[2 * CONTROL_NAME_BYTES])
-{
-    snprintf(ret_name, 2 * CONTROL_NAME_BYTES, "%s-%s",
-             doc_text(claim_template, "metadata.name", ""), pod_name);
-    return ret_name;
-}
-
 static bool leads(const struct job *job, enum job_role role, int index)
 {
     return role == JOB_MASTER || (index == 0 && !job->replica[JOB_MASTER].present);
@@ -163,10 +124,11 @@ static size_t main_index(const struct job_replica *replica)
 static void set_containers(struct build *b, const struct job *job, enum job_role role, int index,
                            json_t *spec)
 {
+    json_t *containers = doc_at(spec, "containers");
     size_t main = main_index(&job->replica[role]);
     size_t at;
     json_t *container;
-    json_array_foreach (doc_at(spec, "containers"), at, container) {
+    json_array_foreach (containers, at, container) {
         if (!json_is_object(container)) {
             continue;
         }
@@ -197,7 +159,8 @@ static void set_claim_volume(struct build *b, const char *volume, const char *cl
 static void set_claim_volumes(struct build *b, const struct job *job, enum job_role role, int index,
                               json_t *spec)
 {
-    char pod[CONTROL_NAME_BYTES], claim[2 * CONTROL_NAME_BYTES];
+    char pod[CONTROL_NAME_BYTES];
+    char claim[2 * CONTROL_NAME_BYTES];
     control_pod_name(job, role, index, pod);
     size_t at;
     json_t *each;
