@@ -64,17 +64,17 @@ static void fill_pass(struct muster_elastic *job, uint32_t micro_batch,
 {
     struct plan_step step = plan_step(&job->plan, job->core.version + 1);
     struct plan_share span = job->passes.span;
-    uint32_t all = generation_records(job, plan_step_range(&job->plan, &step));
-    *ret = (struct muster_elastic_pass){.struct_size = sizeof *ret,
-                                        .version = step.version,
-                                        .epoch = step.epoch,
-                                        .micro_batch = micro_batch,
-                                        .micro_batches = step.micro_batches,
-                                        .step_records = all,
-                                        .records = job->records,
-                                        .generation = job->mine->number,
-                                        .rank = job->mine->rank,
-                                        .size = job->mine->size};
+    *ret = (struct muster_elastic_pass){
+        .struct_size = sizeof *ret,
+        .version = step.version,
+        .epoch = step.epoch,
+        .micro_batch = micro_batch,
+        .micro_batches = step.micro_batches,
+        .step_records = generation_records(job, plan_step_range(&job->plan, &step)),
+        .records = job->records,
+        .generation = job->mine->number,
+        .rank = job->mine->rank,
+        .size = job->mine->size};
     job->pass_positions = 0;
     job->pass_generation = job->mine->number;
     if (micro_batch < span.first + span.count) {
@@ -83,7 +83,7 @@ static void fill_pass(struct muster_elastic *job, uint32_t micro_batch,
         struct shard_range range = generation_part(job, whole, done);
         ret->record_count = aside_records_left(&job->mine->aside, &job->plan, range, job->records);
         ret->micro_batch_records = whole.count;
-        ret->share = (double)ret->record_count / all;
+        ret->share = (double)ret->record_count / ret->step_records;
         ret->passes_left =
             span.first + span.count - micro_batch - 1 + count_parts(job, whole, done + range.count);
         job->pass_positions = range.count;

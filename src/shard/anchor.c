@@ -3,6 +3,11 @@
 
 #include <assert.h>
 
+struct shard_anchor shard_anchor_alike(uint32_t micro_batches)
+{
+    return (struct shard_anchor){.next = micro_batches, .later = micro_batches};
+}
+
 bool shard_anchor_valid(const struct shard_anchor *anchor, struct shard_extent extent,
                         uint64_t version)
 {

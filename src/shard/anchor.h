@@ -34,6 +34,8 @@ struct shard_place {
     uint64_t position; /* < records */
 };
 
+/* Of steps that all have so many micro-batches, from the first one on. */
+struct shard_anchor shard_anchor_alike(uint32_t micro_batches);
 /* Of numbers that came from outside: an anchor of that version in that extent. */
 bool shard_anchor_valid(const struct shard_anchor *anchor, struct shard_extent extent,
                         uint64_t version);

@@ -13,8 +13,8 @@ static struct shard_extent extent_of(const struct plan *plan)
 
 static struct shard_anchor anchor_of(const struct plan *plan)
 {
-    const struct shard_anchor first = {.next = plan->micro_batches, .later = plan->micro_batches};
-    return plan->per_worker && plan->anchor.later > 0 ? plan->anchor : first;
+    return plan->per_worker && plan->anchor.later > 0 ? plan->anchor
+                                                      : shard_anchor_alike(plan->micro_batches);
 }
 
 const char *plan_check(const struct plan *plan)

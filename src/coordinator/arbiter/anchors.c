@@ -7,12 +7,12 @@
 /* Of all data sets one at most has such steps. */
 static bool find(const struct shard_state *shard, struct shard_progress *ret, uint32_t *ret_number)
 {
-    uint32_t i = 0;
-    while (shard_progress(shard, i, ret) && !ret->dataset.per_worker) {
-        i++;
+    for (*ret_number = 0; shard_progress(shard, *ret_number, ret); ++*ret_number) {
+        if (ret->dataset.per_worker) {
+            return true;
+        }
     }
-    *ret_number = i;
-    return shard_progress(shard, i, ret);
+    return false;
 }
 
 static struct shard_extent extent_of(const struct shard_dataset *spec)
@@ -118,50 +118,53 @@ static const struct shard_anchor *anchor_now(const struct arbiter *a)
     return a->ledger.version < a->anchor.version ? &a->anchor_before : &a->anchor;
 }
 
+/* Of a data set's steps, whether or not they follow the workers. */
+static struct shard_anchor anchor_in(const struct shard_anchor *anchor,
+                                     const struct shard_dataset *spec)
+{
+    return spec->per_worker && anchor->later > 0 ? *anchor
+                                                 : shard_anchor_alike(spec->micro_batches);
+}
+
 uint32_t arbiter_step_positions(const struct arbiter *a, const struct shard_progress *data)
 {
     const struct shard_dataset *spec = &data->dataset;
-    uint64_t left = spec->size - data->epoch_done, each = spec->batch;
-    const struct shard_anchor *anchor = anchor_now(a);
-    if (spec->per_worker && anchor->later > 0) {
-        each *= a->ledger.version == anchor->version ? anchor->next : anchor->later;
-    } else {
-        each *= spec->micro_batches;
-    }
+    struct shard_anchor anchor = anchor_in(anchor_now(a), spec);
+    uint64_t left = spec->size - data->epoch_done;
+    uint64_t each =
+        (uint64_t)spec->batch * (a->ledger.version == anchor.version ? anchor.next : anchor.later);
     return (uint32_t)(left < each ? left : each);
 }
 
-void arbiter_anchor_check(struct arbiter *a, const struct wire_step *step)
+int arbiter_anchor_check(const struct arbiter *a, const struct wire_step *step,
+                         struct muster_err *err)
 {
     struct shard_progress data;
     uint32_t number;
     uint64_t has = 0;
     if (!find(a->ledger.shard, &data, &number)) {
-        return;
+        return 0;
     }
     for (uint32_t i = 0; i < step->ranges.count; i++) {
         has += step->ranges.list[i].dataset == number ? step->ranges.list[i].count : 0;
     }
     uint32_t due = arbiter_step_positions(a, &data);
-    if (has != due || anchor_now(a)->later == 0) {
-        arbiter_fail(a,
-                     muster_fail(a->err, MUSTER_EDATA,
-                                 "step %llu cannot count: it has %llu records, and by the "
-                                 "workers of its generation it has %u",
-                                 (unsigned long long)step->version, (unsigned long long)has, due));
+    if (has == due && anchor_now(a)->later > 0) {
+        return 0;
     }
+    return muster_fail(err, MUSTER_EDATA,
+                       "step %llu cannot count: it has %llu records, and by the workers of its "
+                       "generation it has %u",
+                       (unsigned long long)step->version, (unsigned long long)has, due);
 }
 
 uint64_t arbiter_positions_until(const struct arbiter *a, const struct shard_dataset *spec,
                                  uint64_t version, uint64_t all)
 {
-    struct shard_anchor anchor = {.next = spec->micro_batches, .later = spec->micro_batches};
+    struct shard_anchor anchor = anchor_in(&a->anchor, spec);
     struct shard_extent extent = extent_of(spec);
     if (spec->micro_batches == 0 || version == 0) {
         return all;
-    }
-    if (spec->per_worker && a->anchor.later > 0) {
-        anchor = a->anchor;
     }
     if (version < anchor.version || version >= shard_anchor_last(&anchor, extent)) {
         return all;

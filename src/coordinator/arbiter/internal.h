@@ -216,8 +216,9 @@ void arbiter_anchor_move(struct arbiter *a, const struct rendezvous_effect *effe
 /* It was read from the journal, and so was all before it. */
 void arbiter_anchor_take(struct arbiter *a, const struct wire_open *open);
 const struct shard_anchor *arbiter_anchor_of(const struct arbiter *a, uint64_t generation);
-/* Fails where the next step has more or fewer records than its generation says. */
-void arbiter_anchor_check(struct arbiter *a, const struct wire_step *step);
+/* MUSTER_EDATA: the next step has more or fewer records than its generation says. */
+int arbiter_anchor_check(const struct arbiter *a, const struct wire_step *step,
+                         struct muster_err *err);
 
 /* Of the next step of a planned data set that is not done. */
 uint32_t arbiter_step_positions(const struct arbiter *a, const struct shard_progress *data);

@@ -98,14 +98,12 @@ void arbiter_records_commit(struct arbiter *a, const struct wire_message *commit
 {
     struct shard_effects effects;
     for (uint32_t i = 0; i < commits->commits.steps.count && !a->failed; i++) {
-        arbiter_anchor_check(a, &commits->commits.steps.list[i]);
-        if (!a->failed) {
-            arbiter_fail(
-                a, ledger_commit(&a->ledger, &commits->commits.steps.list[i], &effects, a->err));
-        }
+        const struct wire_step *step = &commits->commits.steps.list[i];
+        int r = arbiter_anchor_check(a, step, a->err);
+        arbiter_fail(a, r < 0 ? r : ledger_commit(&a->ledger, step, &effects, a->err));
         if (!a->failed) {
             go_on(a, &effects);
-            arbiter_blame_clear(a, &commits->commits.steps.list[i].ranges);
+            arbiter_blame_clear(a, &step->ranges);
         }
     }
 }
