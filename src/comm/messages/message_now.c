@@ -25,37 +25,30 @@ enum { AHEAD_BYTES = 12 * SEGMENT_LINE };
 /* Of smaller ones much is copied before the first lines are there that were taken ahead. */
 enum { PUT_AHEAD_BYTES = 4 * 1024 };
 
-bool message_send_now(struct muster_comm *comm, const struct prepared *call)
+/* ahead: by puts, which take the lines ahead. */
+static inline bool send_whole(struct muster_comm *comm, const struct prepared *call, bool ahead)
 {
-    size_t bytes = call->bytes;
     struct stream *s = &comm->messages->streams[call->peer];
-    assert(call->kind == MUSTER_SEND && bytes <= MESSAGE_EAGER_BYTES);
-    struct header header = {.bytes = bytes, .tag = call->tag};
+    assert(call->kind == MUSTER_SEND && call->bytes <= MESSAGE_EAGER_BYTES);
+    struct header header = {.bytes = call->bytes, .tag = call->tag};
     if (!s->out_ring || s->first_send ||
-        !line_ring_write(s->out_ring, &s->out, &header, call->in, bytes)) {
+        !(ahead ? line_ring_write_puts(s->out_ring, &s->out, &header, call->in, call->bytes)
+                : line_ring_write(s->out_ring, &s->out, &header, call->in, call->bytes))) {
         return false;
     }
     bell_wake(s->control);
     return true;
 }
 
-static bool put_ahead(struct muster_comm *comm, const struct prepared *call)
+bool message_send_now(struct muster_comm *comm, const struct prepared *call)
 {
-    struct stream *s = &comm->messages->streams[call->peer];
-    struct header header = {.bytes = call->bytes, .tag = call->tag};
-    assert(call->kind == MUSTER_SEND && call->bytes <= MESSAGE_EAGER_BYTES);
-    if (!s->out_ring || s->first_send ||
-        !line_ring_write_puts(s->out_ring, &s->out, &header, call->in, call->bytes)) {
-        return false;
-    }
-    bell_wake(s->control);
-    return true;
+    return send_whole(comm, call, false);
 }
 
 bool message_send_ahead(struct muster_comm *comm, const struct prepared *call)
 {
     if (call->bytes >= PUT_AHEAD_BYTES && comm->messages->streams[call->peer].out.ahead) {
-        return put_ahead(comm, call);
+        return send_whole(comm, call, true);
     }
     if (!message_send_now(comm, call)) {
         return false;
