@@ -208,8 +208,7 @@ static bool says(const json_t *object, const char *annotation, const char *word)
     return text && strcmp(text, word) == 0;
 }
 
-/* A number that is none counts as not there; job_check says so. */
-static int32_t number_of(const json_t *object, const char *annotation)
+int32_t job_annotated_number(const json_t *object, const char *annotation)
 {
     const json_t *notes = doc_at(object, "metadata.annotations");
     const char *text = json_string_value(json_object_get(notes, annotation));
@@ -230,8 +229,8 @@ int job_read(json_t *object, struct job *ret, struct muster_err *err)
     job.coordinated = says(object, JOB_ANNOTATION_COORDINATOR, "Master") &&
                       job.replica[JOB_MASTER].present && job.replica[JOB_WORKER].present;
     job.elasticdl_names = says(object, JOB_ANNOTATION_POD_NAMES, "ElasticDL");
-    job.high_workers = number_of(object, JOB_ANNOTATION_HIGH_WORKERS);
-    job.max_restarts = number_of(object, JOB_ANNOTATION_MAX_RESTARTS);
+    job.high_workers = job_annotated_number(object, JOB_ANNOTATION_HIGH_WORKERS);
+    job.max_restarts = job_annotated_number(object, JOB_ANNOTATION_MAX_RESTARTS);
     read_elastic(&r, &job);
     job.nproc_per_node =
         read_text(&r, object, "spec.nprocPerNode", job.elastic.nproc_per_node ? NULL : "auto");

@@ -104,7 +104,7 @@ static bool check_number(struct check *c, const json_t *object, const char *anno
 {
     const json_t *notes = doc_at(object, "metadata.annotations");
     const char *text = json_string_value(json_object_get(notes, annotation));
-    if (text && (!*text || strlen(text) > 5 || strspn(text, "0123456789") != strlen(text))) {
+    if (text && job_annotated_number(object, annotation) == JOB_UNSET) {
         size_t mark = check_enter(c, "metadata");
         check_enter(c, "annotations");
         check_say(c, JOB_ERROR, annotation, NULL, "must be a number from 0 to 99999");
