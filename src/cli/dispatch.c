@@ -27,20 +27,21 @@ static bool is_kubectls(const char *name)
 }
 
 /* Words that docker, slurm, torchrun and others have, and what does here what they do there. */
+static const struct {
+    const char *word;
+    const char *here;
+} words_here[] = {
+    {"-V", "version"},           {"-v", "version"},           {"cancel", "delete job NAME"},
+    {"kill", "delete job NAME"}, {"list", "get jobs"},        {"ls", "get jobs"},
+    {"ps", "get pods"},          {"rm", "delete job NAME"},   {"start", "run"},
+    {"status", "get jobs"},      {"stop", "delete job NAME"}, {"submit", "create FILE"},
+};
+
 static const char *word_here(const char *name)
 {
-    static const struct {
-        const char *word;
-        const char *here;
-    } words[] = {
-        {"-V", "version"},           {"-v", "version"},           {"cancel", "delete job NAME"},
-        {"kill", "delete job NAME"}, {"list", "get jobs"},        {"ls", "get jobs"},
-        {"ps", "get pods"},          {"rm", "delete job NAME"},   {"start", "run"},
-        {"status", "get jobs"},      {"stop", "delete job NAME"}, {"submit", "create FILE"},
-    };
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (strcmp(words[i].word, name) == 0) {
-            return words[i].here;
+    for (size_t i = 0; i < sizeof words_here / sizeof words_here[0]; i++) {
+        if (strcmp(words_here[i].word, name) == 0) {
+            return words_here[i].here;
         }
     }
     return NULL;

@@ -99,13 +99,15 @@ static void print_blocks(const struct schedule_tuning *row)
     }
 }
 
-static const char *messages_read(const struct schedule_tuning *row, char ret[96])
+enum { READ_BYTES = 96 };
+
+static const char *messages_read(const struct schedule_tuning *row, char ret[READ_BYTES])
 {
     char from[32], above[32];
     if (row->offers_from_bytes == SIZE_MAX) {
         return "of no size";
     }
-    (void)snprintf(ret, 96, "from %s where more than %s wait",
+    (void)snprintf(ret, READ_BYTES, "from %s where more than %s wait",
                    short_size(row->offers_from_bytes, from),
                    short_size(row->offers_above_bytes, above));
     return ret;
@@ -116,7 +118,7 @@ static void print_tunings(enum schedule_processor here)
     (void)printf("\nprocessors (MUSTER_TUNING=NAME takes another row)\n");
     for (int p = 0; p < SCHEDULE_PROCESSORS; p++) {
         const struct schedule_tuning *row = &schedule_tunings[p];
-        char below[32], blocks[32], messages[96], retakes[32];
+        char below[32], blocks[32], messages[READ_BYTES], retakes[32];
         (void)printf("%c %-8s", p == (int)here ? '*' : ' ', row->name);
         print_blocks(row);
         (void)printf(
