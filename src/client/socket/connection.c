@@ -190,6 +190,9 @@ static int check_end(const char *address, struct muster_err *err)
     }
     ssize_t count = read(fd, failure, sizeof failure);
     close(fd);
+    if (count < 0) {
+        return 0;
+    }
     return count > 0
                ? muster_fail(err, MUSTER_EFAILED, "%.*s", (int)count, failure)
                : muster_fail(err, MUSTER_EGONE, "the job is done, and its coordinator has ended");

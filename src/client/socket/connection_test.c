@@ -7,7 +7,11 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* As the kernel does by chance where nobody listens yet at a port of the range it gives out. */
 static void who_is_connected_to_itself_has_no_coordinator(void **state)
@@ -30,9 +34,41 @@ static void who_is_connected_to_itself_has_no_coordinator(void **state)
     connection_done(&c);
 }
 
+static void write_mark(const char *mark, const char *contents)
+{
+    FILE *file = fopen(mark, "w");
+    assert_non_null(file);
+    assert_true(fputs(contents, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void what_lies_beside_the_socket_says_how_the_job_ended(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/muster-test-XXXXXX", address[64], mark[64];
+    struct muster_err err = MUSTER_ERR_INIT;
+    struct connection c;
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(address, sizeof address, "unix:%s/socket", folder);
+    (void)snprintf(mark, sizeof mark, "%s/socket.done", folder);
+    connection_init(&c);
+    assert_int_equal(connection_open(&c, address, &err), MUSTER_EUNAVAIL);
+    write_mark(mark, "");
+    assert_int_equal(connection_open(&c, address, &err), MUSTER_EGONE);
+    write_mark(mark, "the job has failed: why");
+    assert_int_equal(connection_open(&c, address, &err), MUSTER_EFAILED);
+    assert_string_equal(err.text, "the job has failed: why");
+    assert_int_equal(unlink(mark), 0);
+    assert_int_equal(mkdir(mark, 0700), 0); /* what cannot be read says nothing */
+    assert_int_equal(connection_open(&c, address, &err), MUSTER_EUNAVAIL);
+    connection_done(&c);
+    assert_true(rmdir(mark) == 0 && rmdir(folder) == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_lies_beside_the_socket_says_how_the_job_ended),
         cmocka_unit_test(who_is_connected_to_itself_has_no_coordinator),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
