@@ -1,8 +1,9 @@
 /* The files of deploy/ that the program carries with it; made from them when it is built
- * (cmake/embed.cmake). No code: static data. */
+ * (cmake/embed.cmake). Static data. */
 #pragma once
 
 #include <stddef.h>
+#include <string.h>
 
 struct deploy_file {
     const char *name; /* below deploy/, NULL after the last */
@@ -11,3 +12,13 @@ struct deploy_file {
 };
 
 extern const struct deploy_file deploy_files[];
+
+/* NULL: there is none of that name. */
+static inline const struct deploy_file *deploy_file_find(const char *name)
+{
+    const struct deploy_file *file = deploy_files;
+    while (file->name && strcmp(file->name, name) != 0) {
+        file++;
+    }
+    return file->name ? file : NULL;
+}

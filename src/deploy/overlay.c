@@ -22,16 +22,6 @@ struct overlay {
     struct muster_err *err;
 };
 
-static const struct deploy_file *find_file(const char *name)
-{
-    for (const struct deploy_file *file = deploy_files; file->name; file++) {
-        if (strcmp(file->name, name) == 0) {
-            return file;
-        }
-    }
-    return NULL;
-}
-
 /* "overlays/ha" and "../cluster/x.yaml": "overlays/cluster/x.yaml". */
 static void join(const char *folder, const char *name, char *ret)
 {
@@ -47,7 +37,7 @@ static void join(const char *folder, const char *name, char *ret)
 /* The documents of a file, one after the other in an array. */
 static int read_file(struct overlay *o, const char *path, json_t **ret)
 {
-    const struct deploy_file *file = find_file(path);
+    const struct deploy_file *file = deploy_file_find(path);
     struct yaml_stream stream = {0};
     if (!file) {
         return muster_fail(o->err, MUSTER_ENOENT, "there is no file deploy/%s", path);
@@ -147,7 +137,7 @@ static int add_resource(struct overlay *o, const char *folder, const char *name)
     char inside[PATH_BYTES_MAX];
     join(folder, name, path);
     join(path, "kustomization.yaml", inside);
-    if (find_file(inside)) {
+    if (deploy_file_find(inside)) {
         return add_folder(o, path);
     }
     int r = read_documents(o, path, &documents);
@@ -229,7 +219,7 @@ static int check_choice(struct overlay *o, const char *folder)
     muster_auto(doc) json_t *documents = NULL;
     char path[PATH_BYTES_MAX];
     join(folder, "kustomization.yaml", path);
-    if (!find_file(path)) {
+    if (!deploy_file_find(path)) {
         return muster_fail(
             o->err, MUSTER_ENOENT,
             "there is no overlay %.60s: use cluster, ha, namespaced, webhook or images",

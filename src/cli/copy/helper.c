@@ -27,12 +27,8 @@ static bool outlives(const json_t *volume)
 
 static json_t *program(void)
 {
-    for (const struct deploy_file *file = deploy_files; file->name; file++) {
-        if (strcmp(file->name, "copy/serve.py") == 0) {
-            return json_stringn(file->text, file->bytes);
-        }
-    }
-    return NULL;
+    const struct deploy_file *file = deploy_file_find("copy/serve.py");
+    return file ? json_stringn(file->text, file->bytes) : NULL;
 }
 
 static void copy_field(struct build *b, json_t *to, const json_t *from, const char *key)
