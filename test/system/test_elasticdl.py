@@ -350,6 +350,17 @@ def test_python_is_the_python3_that_has_torch(tool):
     wait_for(lambda: 'the second: train' in (tool.folder / 'out').read_text(), 'the worker ran')
 
 
+def test_a_folder_of_that_name_is_not_torch(tool):
+    """The first python3 is a real one, without packages."""
+    first, second = tool.folder / 'a', tool.folder / 'b'
+    program(first / 'python3', f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    program(second / 'python3', '#!/bin/sh\necho "the second: $2" >> "$OUT"\n')
+    (tool.work / 'torch').mkdir()
+    env = {'PATH': f'{first}:{second}', 'OUT': str(tool.folder / 'out')}
+    elasticdl(tool, 'train', *TUTORIAL, '--num_workers=1', '--job_command=python -m train', '--populate_env_names=OU.', env=env)
+    wait_for(lambda: (tool.folder / 'out').exists() and 'the second: train' in (tool.folder / 'out').read_text(), 'the worker ran')
+
+
 def test_zoo(tool):
     said = elasticdl(tool, 'zoo', 'init', '--extra_pypi_index=http://packages.example').stdout
     assert 'Dockerfile' in said and 'model_zoo/example.py' in said

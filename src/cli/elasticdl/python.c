@@ -17,20 +17,23 @@
 
 enum { CANDIDATES_MAX = 16, ANSWER_S = 30, SCRIPT_BYTES_MAX = 16384 };
 
-typedef bool fits_fn(const char *path);
+typedef bool fits_fn(const char *path, const char *module);
 
-static bool is_program(const char *path)
+static bool is_program(const char *path, const char *module)
 {
+    (void)module;
     struct stat st;
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Nothing is imported: that takes seconds. A python that does not answer has none. */
-static bool has_torch(const char *path)
+/* Nothing is imported: that takes seconds. This folder is not searched. A python that does not
+ * answer has none. */
+static bool has_module(const char *path, const char *module)
 {
     static const char question[] =
-        "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)";
-    if (!is_program(path)) {
+        "import sys; sys.path[:] = filter(None, sys.path); import importlib.util; "
+        "sys.exit(importlib.util.find_spec(sys.argv[1]) is None)";
+    if (!is_program(path, NULL)) {
         return false;
     }
     pid_t child = fork();
@@ -40,7 +43,7 @@ static bool has_torch(const char *path)
             (void)dup2(null, fd);
         }
         alarm(ANSWER_S);
-        execl(path, path, "-c", question, NULL);
+        execl(path, path, "-c", question, module, NULL);
         _exit(127);
     }
     int status = -1;
@@ -50,7 +53,7 @@ static bool has_torch(const char *path)
 }
 
 /* The first of that name in the folders of PATH that fits; the caller frees. */
-static char *find(const char *name, fits_fn *fits)
+static char *find(const char *name, fits_fn *fits, const char *module)
 {
     const char *path = getenv("PATH");
     size_t tried = 0;
@@ -58,13 +61,18 @@ static char *find(const char *name, fits_fn *fits)
         size_t length = strcspn(at, ":");
         muster_auto(free) char *folder = strndup(at, length);
         muster_auto(free) char *program = folder && *folder == '/' ? file_join(folder, name) : NULL;
-        tried += program && is_program(program);
-        if (program && fits(program)) {
+        tried += program && is_program(program, NULL);
+        if (program && fits(program, module)) {
             return muster_take(program);
         }
         at += length + (at[length] == ':');
     }
     return NULL;
+}
+
+char *python_with(const char *module)
+{
+    return find("python3", has_module, module);
 }
 
 static uint64_t hash(const char *text)
@@ -113,10 +121,10 @@ static int write_script(const struct home *home, const char *python, char **ret_
 
 int python_give(struct cli *cli)
 {
-    muster_auto(free) char *there = find("python", is_program);
-    muster_auto(free) char *best = there ? NULL : find("python3", has_torch);
+    muster_auto(free) char *there = find("python", is_program, NULL);
+    muster_auto(free) char *best = there ? NULL : python_with("torch");
     muster_auto(free) char *python =
-        there || best ? muster_take(best) : find("python3", is_program);
+        there || best ? muster_take(best) : find("python3", is_program, NULL);
     muster_auto(free) char *folder = NULL;
     muster_auto(free) char *path = NULL;
     struct home home = {0};
