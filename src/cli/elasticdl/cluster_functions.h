@@ -1,0 +1,19 @@
+/* The functions with_pod and with_service of --cluster_spec's file: what they are given, and what
+ * becomes of what they return. ElasticDL calls them for each pod and Service that it makes; here
+ * the template of the Master is given as the coordinator's pod, that of the Workers as the first
+ * worker.
+ *
+ * Layer: cli; pure. Messages are {"pods": […], "services": […]}, of the Master first.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <muster/err.h>
+
+/* The pods and Services of a job, as objects of the API; the caller releases *ret. */
+int cluster_functions_ask(const json_t *job, json_t **ret, struct muster_err *err);
+
+/* Puts labels, annotations, spec and restart policy of the answer's pods into the job's templates.
+ * MUSTER_EDATA for what no template can hold, and for Services that are not as they were asked. */
+int cluster_functions_take(json_t *job, const json_t *asked, const json_t *answer,
+                           struct muster_err *err);
