@@ -361,6 +361,16 @@ def test_a_folder_of_that_name_is_not_torch(tool):
     wait_for(lambda: (tool.folder / 'out').exists() and 'the second: train' in (tool.folder / 'out').read_text(), 'the worker ran')
 
 
+def test_a_cluster_spec_needs_a_python3_with_kubernetes(tool):
+    """Those that are run: test/kubernetes/test_cluster_spec.py."""
+    (tool.work / 'spec.py').write_text('def with_pod(pod):\n    return pod\n')
+    env = {'PATH': str(program(tool.folder / 'a' / 'python3', '#!/bin/sh\nexit 1\n').parent)}
+    said = elasticdl(tool, 'train', *TUTORIAL, '--job_command=true', '--cluster_spec=spec.py', env=env, code=66).stderr
+    assert 'no python3 of PATH has the package kubernetes: pip install kubernetes; --cluster_spec_json' in said
+    assert 'none.py: No such file' in tool.run('train', *TUTORIAL, '--job_command=true', '--cluster_spec=none.py', env=env, code=66).stderr
+    assert tool.get('jobs') == []
+
+
 def test_zoo(tool):
     said = elasticdl(tool, 'zoo', 'init', '--extra_pypi_index=http://packages.example').stdout
     assert 'Dockerfile' in said and 'model_zoo/example.py' in said

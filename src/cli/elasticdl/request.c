@@ -8,6 +8,7 @@
 #include "base/shell_words.h"
 #include "base/text.h"
 #include "base/yaml/yaml.h"
+#include "cli/elasticdl/cluster_file.h"
 #include "cli/elasticdl/python.h"
 #include "cli/elasticdl/translate.h"
 #include "cli/submit/environment.h"
@@ -221,7 +222,7 @@ static int make_objects(struct cli *cli, json_t **ret_secret, json_t **ret_job)
     muster_auto(free) char *folder = NULL;
     bool cluster = is_for_cluster(cli);
     int r = make_token(cli, token);
-    struct translate_site site = {.token = cluster ? token : NULL};
+    struct translate_site site = {.token = cluster ? token : NULL, .run_file = cluster_file_apply};
     if (r == 0 && !cluster) {
         program = realpath("/proc/self/exe", NULL);
         r = find_folder(cli, &folder);

@@ -165,8 +165,7 @@ static int add_master(struct translation *t, json_t *specs)
         journal_add_volume(&t->journal, &t->build, pod, container);
     }
     build_text(&t->build, pod, "priorityClassName", args_text(t->args, "master_pod_priority"));
-    int r = set_resources(t, "master", container);
-    return r < 0 ? r : cluster_spec_apply(t->spec, "master", template, t->err);
+    return set_resources(t, "master", container);
 }
 
 /* --- the workers --- */
@@ -292,8 +291,7 @@ static int add_workers(struct translation *t, json_t *specs)
     build_text(&t->build, pod, "priorityClassName", t->flags.worker_class);
     add_environment(t, container);
     int r = add_volumes(t, pod, container);
-    r = r < 0 ? r : set_resources(t, "worker", container);
-    return r < 0 ? r : cluster_spec_apply(t->spec, "worker", template, t->err);
+    return r < 0 ? r : set_resources(t, "worker", container);
 }
 
 /* --- the job --- */
@@ -342,6 +340,17 @@ static json_t *start_job(struct translation *t)
     return job;
 }
 
+/* The file comes first: it may set a field as a whole, to which the JSON then adds. */
+static int change_pods(struct translation *t, json_t *job)
+{
+    const char *file = args_text(t->args, "cluster_spec");
+    int r = file ? t->site->run_file(file, job, t->err) : 0;
+    const json_t *specs = doc_at(job, "spec.pytorchReplicaSpecs");
+    r = r < 0 ? r : cluster_spec_apply(t->spec, "master", doc_at(specs, "Master.template"), t->err);
+    return r < 0 ? r
+                 : cluster_spec_apply(t->spec, "worker", doc_at(specs, "Worker.template"), t->err);
+}
+
 static int make_job(struct translation *t, json_t **ret)
 {
     make_secret(t);
@@ -354,7 +363,12 @@ static int make_job(struct translation *t, json_t **ret)
         return r;
     }
     *ret = build_end(&t->build, job);
-    return *ret ? 0 : err_no_memory(t->err);
+    r = *ret ? change_pods(t, *ret) : err_no_memory(t->err);
+    if (r < 0) {
+        json_decref(*ret);
+        *ret = NULL;
+    }
+    return r;
 }
 
 int translate_objects(const struct args *args, const struct translate_site *site,

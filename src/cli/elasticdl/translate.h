@@ -15,6 +15,8 @@ struct translate_site {
                             cluster pulls */
     const char *folder;  /* where a coordinator of this machine keeps its journal; NULL: a volume */
     const char *token;   /* of the Secret; NULL: the workers get it beside the object */
+    /* Runs the file of --cluster_spec, which changes the job's pods. */
+    int (*run_file)(const char *file, json_t *job, struct muster_err *err);
 };
 
 /* The job, after its Secret where there is one. MUSTER_EINVAL names the flag that is wrong. */

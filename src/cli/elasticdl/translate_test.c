@@ -18,9 +18,21 @@ enum { WORDS_MAX = 32 };
     "python -m model_zoo.mnist.mnist_pytorch --batch_size 64 --num_epochs 1 "                      \
     "--training_data=/data/mnist_png/training --validation_data=/data/mnist_png/testing"
 
-static const struct translate_site here = {"/opt/muster/bin/muster",
-                                           "/home/u/muster/jobs/$(MUSTER_JOB_UID)", NULL};
-static const struct translate_site cluster = {NULL, NULL, "0123456789abcdef"};
+/* Stands for a file of --cluster_spec: it sets the tolerations of the workers as a whole. */
+static int set_tolerations(const char *file, json_t *job, struct muster_err *err)
+{
+    json_t *spec = doc_at(job, "spec.pytorchReplicaSpecs.Worker.template.spec");
+    json_t *tolerations = json_pack("[{s:s, s:s}]", "key", file, "operator", "Exists");
+    if (strcmp(file, "broken.py") == 0) {
+        json_decref(tolerations);
+        return muster_fail(err, MUSTER_EINVAL, "%s is broken", file);
+    }
+    return doc_set(spec, "tolerations", tolerations);
+}
+
+static const struct translate_site here = {
+    "/opt/muster/bin/muster", "/home/u/muster/jobs/$(MUSTER_JOB_UID)", NULL, set_tolerations};
+static const struct translate_site cluster = {NULL, NULL, "0123456789abcdef", set_tolerations};
 
 struct translated {
     int r;
@@ -155,6 +167,11 @@ static void command_lines_become_jobs(void **state)
         {"cluster-spec-base64",
          &cluster,
          {J("--cluster_spec_json=eyJwb2Rfc3BlYyI6IHsibGFiZWxzIjogeyJ0ZWFtIjogImEifX19")}},
+        {"cluster-spec-file", /* whatever the order of the flags is */
+         &cluster,
+         {J("--cluster_spec_json={\"pod_spec\":{\"tolerations\":[{\"key\":\"gpu\",\"operator\":"
+            "\"Exists\"}]}}",
+            "--cluster_spec=pool.py")}},
         {"evaluate",
          &here,
          {"evaluate", "--job_name=j", "--job_command=x", "--validation_data=/data/test",
@@ -258,7 +275,6 @@ static void command_lines_that_are_refused(void **state)
         {"--journal_volume: one volume, without ;: 'claim_name=c;host_path=/d'",
          {J("--journal_volume=claim_name=c;host_path=/d")}},
         {"TensorFlow's estimators", {J("--need_tf_config")}},
-        {"--cluster_spec_json says as data", {J("--cluster_spec=spec.py")}},
         {"HOROVOD_GLOO_TIMEOUT_SECONDS must be a number of seconds",
          {J("--envs=HOROVOD_GLOO_TIMEOUT_SECONDS=soon")}},
         {"must be true or false, not 'perhaps'", {J("--force_use_kube_config_file=perhaps")}},
@@ -279,6 +295,7 @@ static void command_lines_that_are_refused(void **state)
         {"--log_level must be one of", {J("--log_level=LOUD")}},
         {"--cluster_spec_json must be a JSON object", {J("--cluster_spec_json=[1]")}},
         {"--cluster_spec_json is no JSON object", {J("--cluster_spec_json={\"a\":")}},
+        {"broken.py is broken", {J("--cluster_spec=broken.py")}},
         {"did you mean worker_pod_spec", {J("--cluster_spec_json={\"worker_pod_spek\":{}}")}},
         {"did you mean labels", {J("--cluster_spec_json={\"pod_spec\":{\"label\":{}}}")}},
         {"must be a list", {J("--cluster_spec_json={\"pod_spec\":{\"env\":{}}}")}},
