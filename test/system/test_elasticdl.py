@@ -391,6 +391,25 @@ def test_zoo(tool):
         elasticdl(tool, *words, env=none, code=64)
 
 
+def test_the_zoos_image_has_the_cluster_spec(tool):
+    """As by ElasticDL one from elsewhere is copied beside the Dockerfile, but never over another file."""
+    spec, dockerfile = tool.folder / 'spec.py', tool.work / 'Dockerfile'
+    spec.write_text('cluster = 1\n')
+    assert 'there is no --cluster_spec none.py' in elasticdl(tool, 'zoo', 'init', '--cluster_spec=none.py', code=66).stderr
+    for _ in range(2):
+        elasticdl(tool, 'zoo', 'init', f'--cluster_spec={spec}')
+        assert 'COPY spec.py /cluster_spec/\n' in dockerfile.read_text() and (tool.work / 'spec.py').read_text() == 'cluster = 1\n'
+        dockerfile.unlink()
+    spec.write_text('cluster = 2\n')
+    assert 'another spec.py here' in elasticdl(tool, 'zoo', 'init', '--cluster_spec=../spec.py', code=73).stderr
+    assert not dockerfile.exists()
+    (tool.work / '..spec.py').touch()
+    for name in ('./spec.py', '..spec.py'):
+        elasticdl(tool, 'zoo', 'init', f'--cluster_spec={name}')
+        assert f'COPY {name} /cluster_spec/\n' in dockerfile.read_text()
+        dockerfile.unlink()
+
+
 def keep(muster, *words, code):
     return muster.run('keep', '--', *words, code=code)
 

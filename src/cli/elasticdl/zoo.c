@@ -85,7 +85,7 @@ static int check_words(struct cli *cli)
                                    flags[i]);
             }
         }
-        bool folder = i == 1 || i >= 3;
+        bool folder = i == 1 || i == 3;
         if (folder && value && (*value == '/' || strncmp(value, "..", 2) == 0)) {
             return muster_fail(&cli->err, MUSTER_EINVAL,
                                "zoo init: --%s must lie below this folder, of which the image is "
@@ -109,10 +109,49 @@ static void add_packages(const struct cli *cli, struct buf *out)
     buf_format(out, "RUN pip install%s%s torch\n", extra, index);
 }
 
+/* A file of that name that is here may be the same, not another one. */
+static int copy_here(struct cli *cli, const char *path, const char *name)
+{
+    muster_auto(free) char *text = NULL;
+    muster_auto(free) char *there = NULL;
+    size_t bytes = 0, there_bytes = 0;
+    int r = file_read(path, FILE_BYTES_MAX, &text, &bytes, &cli->err);
+    if (r < 0 || !file_exists(name)) {
+        return r < 0 ? r : file_put(name, text, bytes, 0644, &cli->err);
+    }
+    r = file_read(name, FILE_BYTES_MAX, &there, &there_bytes, &cli->err);
+    return r < 0 || (bytes == there_bytes && memcmp(text, there, bytes) == 0)
+               ? r
+               : muster_fail(&cli->err, MUSTER_EEXIST,
+                             "zoo init: there is another %s here than --cluster_spec %s", name,
+                             path);
+}
+
+/* An image is built of this folder alone: a file from elsewhere is copied here, as by ElasticDL.
+ * *ret: its path here, or NULL. */
+static int bring_spec(struct cli *cli, const char **ret)
+{
+    const char *path = args_text(&cli->args, "cluster_spec");
+    *ret = path;
+    if (path && !file_exists(path)) {
+        return muster_fail(&cli->err, MUSTER_ENOENT, "zoo init: there is no --cluster_spec %s",
+                           path);
+    }
+    if (!path || (*path != '/' && strncmp(path, "../", 3) != 0)) {
+        return 0;
+    }
+    *ret = strrchr(path, '/') + 1;
+    return copy_here(cli, path, *ret);
+}
+
 static int write_dockerfile(struct cli *cli)
 {
     struct buf out;
-    const char *spec = args_text(&cli->args, "cluster_spec");
+    const char *spec = NULL;
+    int r = bring_spec(cli, &spec);
+    if (r < 0) {
+        return r;
+    }
     buf_init(&out, FILE_BYTES_MAX);
     buf_format(&out, "FROM %s\n", args_value(&cli->args, "base_image"));
     add_packages(cli, &out);
@@ -122,8 +161,8 @@ static int write_dockerfile(struct cli *cli)
         buf_format(&out, "COPY %s /cluster_spec/\n", spec);
     }
     buf_text(&out, "ENV PYTHONUNBUFFERED=1\n");
-    int r = buf_failed(&out) ? err_no_memory(&cli->err)
-                             : file_put("Dockerfile", out.data, out.used, 0644, &cli->err);
+    r = buf_failed(&out) ? err_no_memory(&cli->err)
+                         : file_put("Dockerfile", out.data, out.used, 0644, &cli->err);
     buf_done(&out);
     return r;
 }
