@@ -41,7 +41,7 @@ static json_t *allowed(void)
                      "whoever has this controller's token may do everything");
 }
 
-/* As the kubeconfig names him. */
+/* The user's name in the kubeconfig. */
 static json_t *who(void)
 {
     return json_pack("{s:{s:s, s:[s, s]}}", "userInfo", "username", "muster", "groups",
@@ -97,7 +97,8 @@ static const struct beside_kind *find_review(const char *path)
     return NULL;
 }
 
-/* Of a body in protobuf (Go clients) the question is not repeated; the answer is the same. */
+/* Go clients send the review in protobuf: the answer does not repeat their question, and is the
+ * same otherwise. */
 static bool handle_review(const struct http_request *request, struct http_reply *reply)
 {
     const struct beside_kind *kind = find_review(request->path);

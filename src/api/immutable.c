@@ -23,7 +23,7 @@ static bool is_empty(const json_t *value)
            (json_is_object(value) && json_object_size(value) == 0);
 }
 
-/* To an API server null, [] and {} are what is not there. */
+/* An API server takes null, [] and {} for a field that is absent. */
 static void drop_empty(json_t *value)
 {
     size_t i;
@@ -209,8 +209,8 @@ int immutable_data(const json_t *before, const json_t *after, struct job_problem
 
 /* ---- finalizers ---- */
 
-/* Of the names that are in `after` and not in `before` the first, by the alphabet, that comes after
- * `last`; NULL: none. */
+/* The alphabetically first name after `last` that is in `after` and not in `before`; NULL: there is
+ * none. */
 static const char *next_new(const json_t *before, const json_t *after, const char *last)
 {
     const char *found = NULL;

@@ -18,7 +18,7 @@ enum { PATH_BYTES = 192 };
 
 static const char prefix[] = "/openapi/v3";
 
-/* Where its objects are: "api/v1", "apis/kubeflow.org/v1". */
+/* Returns where the API has its objects: "api/v1", "apis/kubeflow.org/v1". */
 static void root_of(const struct resource *resource, char ret[PATH_BYTES])
 {
     (void)snprintf(ret, PATH_BYTES, "%s/%s", *resource->group ? "apis" : "api",
@@ -61,7 +61,7 @@ static json_t *patch_operation(const struct resource *resource)
         "OK", "x-kubernetes-action", "patch", "x-kubernetes-group-version-kind", kind_of(resource));
 }
 
-/* By it kubectl explain finds the kind of a resource. */
+/* kubectl explain finds the kind of a resource by it. */
 static json_t *get_operation(const struct resource *resource)
 {
     return json_pack("{s:{s:{s:s}}, s:s, s:o}", "responses", "200", "description", "OK",
@@ -132,8 +132,8 @@ static json_t *document(const struct api *api, const char *wanted)
 
 /* ---- version 2 ---- */
 
-/* For clients before OpenAPI v3: a document without definitions, so that they check nothing; in
- * protobuf it is an empty message. */
+/* Clients that know no OpenAPI v3 get a document without definitions, so that they check nothing;
+ * in protobuf it is an empty message. */
 static void send_v2(const struct http_request *request, struct http_reply *reply)
 {
     const char *accept = http_header(request, "Accept");

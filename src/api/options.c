@@ -225,7 +225,7 @@ int options_list(struct api_call *call, struct muster_err *err)
 
 /* ---- of deletion ---- */
 
-/* Without a body the query is the body. */
+/* A request without a body has its options in the query. */
 static int body_of_query(struct api_call *call, struct muster_err *err)
 {
     const char *grace = http_query(call->request, "gracePeriodSeconds");

@@ -64,8 +64,8 @@ static int apply_as_owner(struct api_call *call, const json_t *shown, json_t **r
     return r;
 }
 
-/* To an API server what a patch makes of an object is a value of the field `patch`; an applied
- * object is a body. */
+/* An API server names the field `patch` for a value that a patch makes of an object, and none for
+ * an applied object. */
 static int check_result(struct api_call *call, const struct patch_kind *kind, const json_t *after,
                         struct muster_err *err)
 {

@@ -20,7 +20,7 @@ enum { PROBLEMS_MAX = 100, GRACE_DEFAULT_S = 30 };
 static const char muster_prefix[] = "/muster/v1/";
 static const char lease_prefix[] = "leases/";
 
-/* Which method does what where. The first row that fits is taken. */
+/* The table of routes: what a method does at a path. The first row that fits is taken. */
 static const struct rule {
     const char *method;
     const char *subresource; /* "" is the object or its collection */

@@ -209,7 +209,7 @@ static void add_problem(struct build *b, json_t *causes, const struct job_proble
     buf_done(&message);
 }
 
-/* Of an Invalid kubectl prints the causes, one a line, and never the message: without a cause it
+/* kubectl prints the causes of an Invalid, one a line, and never its message: without a cause it
  * would not say what is wrong. */
 static void add_causes(struct build *b, json_t *details, const struct api_call *call,
                        const char *message)

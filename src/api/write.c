@@ -86,7 +86,7 @@ json_t *namespace_make(const char *name)
                      "metadata", "name", name, "status", "phase", "Active");
 }
 
-/* On a laptop a namespace is a word in a file, not something an administrator hands out. */
+/* On a laptop a namespace is made by its first object: no administrator hands it out. */
 static int ensure_namespace(struct api_call *call, struct muster_err *err)
 {
     if (!*call->route.namespace) {
@@ -152,7 +152,8 @@ int verb_create(struct api_call *call, struct muster_err *err)
     }
     r = complete_identity(call, call->body, err);
     r = r < 0 ? r : call_own_new(call, request_is_type(call->request, APPLY_TYPE), err);
-    /* For messages and the store: what does not fit there is no name, which admit says. */
+    /* The name is used in messages and in the store. One that is too long for this is no valid
+     * name, which admit reports. */
     (void)snprintf(call->route.name, sizeof call->route.name, "%s",
                    doc_text(call->body, "metadata.name", ""));
     r = r < 0 ? r : admit(call, NULL, call->body, err);
@@ -160,8 +161,8 @@ int verb_create(struct api_call *call, struct muster_err *err)
     if (r < 0) {
         return r;
     }
-    /* Where status is a subresource, what a client writes there at creation is dropped; pods and
-     * claims were given their phase by admit. */
+    /* Where status is a subresource, a status that a client sends at creation is dropped; admit
+     * gave pods and claims their phase. */
     if (call->route.resource->subresources & RESOURCE_SCALE) {
         json_object_del(call->body, "status");
     }

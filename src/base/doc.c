@@ -243,8 +243,8 @@ static int append(const char *bytes, size_t count, void *out)
     return buf_failed(out) ? -1 : 0;
 }
 
-/* Not json_dumps: where memory is short it may leave out a quote after a key and still succeed
- * (jansson 2.14). The buffer remembers what could not be added. */
+/* json_dumps is not used: when memory is short it may leave out a quote after a key and still
+ * succeed (jansson 2.14). The buffer remembers that something could not be added. */
 static char *print(const json_t *doc, size_t flags)
 {
     struct buf text;

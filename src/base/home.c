@@ -17,7 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* In /tmp anybody could have made it, and would answer in the controller's place. */
+/* In /tmp anybody could have made the folder, and would answer in the controller's place. */
 static int check_private(const char *folder, struct muster_err *err)
 {
     struct stat info;
@@ -30,7 +30,7 @@ static int check_private(const char *folder, struct muster_err *err)
                               folder);
 }
 
-/* Of a user who has no home anywhere: a folder of /tmp, which must be ours alone. */
+/* A user without a home gets a folder in /tmp, which must belong to that user alone. */
 static int choose_in_tmp(char **ret, struct muster_err *err)
 {
     muster_auto(free) char *folder = NULL;

@@ -70,7 +70,7 @@ static int number(gnutls_x509_crt_t cert)
     return gnutls_x509_crt_set_serial(cert, serial, sizeof serial);
 }
 
-/* By these a client finds the authority among several of one name. */
+/* These identifiers let a client choose among several authorities of one name. */
 static int identify(const struct parts *made, const struct parts *issuer)
 {
     unsigned char id[KEY_ID_BYTES];

@@ -11,7 +11,8 @@
 
 /* ---- Who computes what ---- */
 
-/* In a generation's first step those compute that have the state when it begins; then all. */
+/* In the first step of a generation only members that have the state when it begins compute; later
+ * all do. */
 static bool computes(const struct generation *g, const struct plan_step *step, int rank)
 {
     return g->loaded[rank] || g->restore || step->version > g->base + 1;
@@ -259,7 +260,8 @@ static int has_had_enough(void *context)
     return silent || worker_interrupted(p->job);
 }
 
-/* Without the mutex. A member that is stopped would be waited for: it is as good as dead. */
+/* The caller has released the mutex. A member that is stopped would block the others: it is treated
+ * as dead. */
 static int form_with(struct muster_elastic *job, const struct generation *g,
                      struct muster_comm **ret, struct muster_err *failure)
 {

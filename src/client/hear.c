@@ -19,7 +19,7 @@ static int unexpected(const struct wire_message *m, struct muster_err *err)
 
 /* ---- The beginning of a connection ---- */
 
-/* At the greeting it is the token that is wrong, later something that the members disagree on. */
+/* In the greeting the token is wrong; later the members disagree about something. */
 static int refused(struct muster_elastic *job, const struct wire_text *why)
 {
     bool greeting = job->phase == UPLINK_GREETING;

@@ -116,7 +116,7 @@ __attribute__((constructor)) static void watch_forks(void)
     (void)pthread_atfork(NULL, NULL, forget_in_child);
 }
 
-/* Of two threads that are the first ones, the number of the faster is that of both. */
+/* When two threads are the first, both use the number of the faster one. */
 static int number_process(uint64_t *ret, struct muster_err *err)
 {
     uint64_t none = 0, number = atomic_load(&process);

@@ -9,7 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* By which it reaches the coordinator. False: that is on this host, at a path. */
+/* Writes the address by which it reaches the coordinator. False: the coordinator is on this host,
+ * at a path. */
 static bool find_own_host(int fd, char ret[NI_MAXHOST])
 {
     struct sockaddr_storage here;

@@ -55,7 +55,8 @@ static int copy_texts(struct muster_elastic *job, const struct muster_elastic_op
                                  "the name of a data set", &job->dataset, err);
 }
 
-/* Those of each worker the program alone says: MUSTER_MICRO_BATCHES is of the step. */
+/* The number per worker comes from the program alone: MUSTER_MICRO_BATCHES is the number of a step.
+ */
 static int read_micro_batches(const struct muster_elastic_options *o, struct plan *ret,
                               struct muster_err *err)
 {

@@ -34,8 +34,8 @@ static void resume(struct muster_elastic *job)
     }
 }
 
-/* Whether the coordinator is to know what this worker may die of: where it costs nothing, in a step
- * that is tried again, or of which others died. */
+/* Whether to tell the coordinator which records may kill this worker: where that costs nothing, in
+ * a step that is tried again, or after others have died of it. */
 static bool is_told(const struct muster_elastic *job, struct shard_range range)
 {
     const struct generation *g = job->mine;
@@ -47,7 +47,7 @@ static bool is_told(const struct muster_elastic *job, struct shard_range range)
     return told;
 }
 
-/* Of those that are left. */
+/* Counts the parts that are left. */
 static uint32_t count_parts(const struct muster_elastic *job, struct shard_range micro_batch,
                             uint32_t done)
 {

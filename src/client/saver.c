@@ -14,7 +14,7 @@ enum { KEEP = 2, SECONDS = 60 };
 
 /* ---- Options ---- */
 
-/* Of the option, or of the environment where it is 0; 0: neither says. */
+/* Reads the option, or the environment where the option is 0; 0: neither is set. */
 static int read_number(uint32_t said, const char *variable, uint32_t *ret, struct muster_err *err)
 {
     const char *text = getenv(variable);
@@ -132,7 +132,7 @@ static int make_room(struct saver *s, size_t bytes, size_t num_sizes, struct mus
                              bytes);
 }
 
-/* Without the mutex: the pieces stay as they are until it is over. */
+/* The caller has released the mutex: the pieces do not change until this returns. */
 static int copy_pieces(struct saver *s, const struct muster_elastic_piece *pieces, size_t count,
                        struct muster_err *err)
 {

@@ -123,8 +123,8 @@ void muster_shards_close(struct muster_shards *s)
 
 /* ---- Fetching ---- */
 
-/* As many as last for some milliseconds: one at a time where each is work, thousands where the
- * question would be. */
+/* Asks for as many records as last for some milliseconds: one at a time where each takes long,
+ * thousands where the request would take longer than the records. */
 static void ask_if_low(struct muster_shards *s, bool needed)
 {
     int64_t now = worker_now_ns(), since = now - s->asked_ns;

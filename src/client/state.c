@@ -39,7 +39,7 @@ static bool is_current(const struct muster_elastic *job)
            job->end == WORKER_GOES_ON;
 }
 
-/* Of a read: the generation is closed, or the user has had enough. */
+/* Ends a read when the generation is closed, or when the user has ended it. */
 static int has_had_enough(void *context)
 {
     struct muster_elastic *job = context;

@@ -82,7 +82,7 @@ static int sum(struct muster_elastic *job, struct muster_comm *comm, const struc
                                    p->count, p->summed, MUSTER_SUM, ret);
 }
 
-/* Of every rank, in bytes. */
+/* Counts the bytes that each rank adds. */
 static void count_extras(const struct muster_elastic *job, const struct plan_share *shares,
                          size_t *ret)
 {
@@ -153,7 +153,7 @@ static void note_pass(struct figures *f, int64_t own_ns, uint32_t passes)
     }
 }
 
-/* For PROGRESS. A step in which somebody was lost says nothing about this worker. */
+/* For PROGRESS. A step in which a member was lost says nothing about this worker. */
 static void note_step(struct figures *f, uint64_t generation, uint32_t passes, int64_t now_ns)
 {
     if (f->stepped_number == generation) {
@@ -222,7 +222,8 @@ static int end_of_job(const struct muster_elastic *job, struct muster_err *err)
     return gone ? muster_fail(err, job->why.code, "%s", job->why.text) : 0;
 }
 
-/* As programs do that take the error of an all-reduce for the end of the step. */
+/* The planted mistake NO_COMMIT: does what programs do that take the error of an all-reduce for the
+ * end of the step. */
 static bool gives_up(struct muster_elastic *job, const struct step_call *call)
 {
     const struct passes *p = &job->passes;
@@ -244,7 +245,7 @@ static bool is_outlived(struct muster_elastic *job)
     return outlived;
 }
 
-/* Until the step is committed (1), or it takes more than was brought (0). */
+/* Returns 1 when the step is committed, 0 when it takes more than was brought. */
 static int commit(struct muster_elastic *job, const struct step_call *call, struct muster_err *err)
 {
     int r = 0;

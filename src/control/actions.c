@@ -51,7 +51,8 @@ static bool any_pod(const struct control_member *pod)
     return true;
 }
 
-/* To the cluster, too: where the rank has ended, what was put beside it may run on. */
+/* Cluster pods count as well: after the rank has ended, a sidecar that was injected may still run.
+ */
 static bool unfinished(const struct control_member *pod)
 {
     return pod->cluster_phase == CONTROL_RUNNING || pod->cluster_phase == CONTROL_PENDING;
@@ -185,7 +186,7 @@ static bool is_lost(const struct actor *a, const struct control_member *pod)
     return control_lost_in_ms(a->o->view, pod, &node) == 0;
 }
 
-/* Those that are on their way out, too: nobody is there to end them. */
+/* Also deletes pods that are already being deleted: nothing else would end them. */
 static void delete_lost(struct actor *a)
 {
     for (size_t i = 0; i < a->o->pod_count; i++) {

@@ -65,8 +65,8 @@ int64_t control_untrained_at(const struct control_step *s)
     return last == TIMESTAMP_NONE ? INT64_MAX : last + UNTRAINED_MS;
 }
 
-/* Until when the coordinator's own end is waited for, of which this Worker's exit code tells: it
- * was told that the job has failed. INT64_MIN: the code tells of no such thing. */
+/* Until when to wait for the coordinator's own end, when this Worker's exit code says that it was
+ * told that the job has failed. INT64_MIN: the code does not say so. */
 static int64_t told_until(const struct control_step *s, const struct control_member *pod)
 {
     if (!s->o->job->coordinated || pod->role != JOB_WORKER || s->o->count[JOB_MASTER].active == 0 ||

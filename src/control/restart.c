@@ -73,7 +73,7 @@ void control_restart_say(const struct control_step *s, struct buf *out)
     buf_done(&cause);
 }
 
-/* To be written with the status. */
+/* The attempt is written with the status. */
 static int write_attempt(struct control_counters *m, const struct control_attempt *attempt)
 {
     int r = control_counters_set(m, "jobRestarts", json_integer(attempt->number));

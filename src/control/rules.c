@@ -234,7 +234,7 @@ static bool is_running(const struct control_step *s)
     return active > 0 && !control_any_broken(s) && !control_awaits_earlier(s->o);
 }
 
-/* Only a job that runs can stop running: the condition is not added. */
+/* Only a job that runs can stop running: the condition is changed, and never added. */
 static void pause_running(struct control_step *s)
 {
     static const char *const types[] = {"Running", "Restarting"};

@@ -23,7 +23,8 @@ static int decide(struct task *task, const struct control_view *view, struct mus
     return r;
 }
 
-/* Of each kind what may concern the job; NULL for a kind that the cluster does not serve. */
+/* Reads the objects of each kind that may concern the job; NULL for a kind that the cluster does
+ * not serve. */
 static int look(struct driver *d, const json_t *job, json_t *ret_lists[CONTROL_RESOURCES])
 {
     const char *uid = doc_text(job, "metadata.uid", "");

@@ -32,7 +32,7 @@ static void succeed(struct flow *f, size_t i)
     }
 }
 
-/* Without a word where the caches had shown that it was done. */
+/* An effect that the caches have shown already needs no report. */
 static void settle(struct flow *f, size_t i, const struct flow_answer *answer)
 {
     if (answer->was_shown) {

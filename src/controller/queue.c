@@ -139,7 +139,7 @@ static bool make_room(struct queue *q, size_t count)
 
 /* ---- adding ---- */
 
-/* Of the key, with one item more; NULL without memory. */
+/* Returns the key's namespace with one item more; NULL when out of memory. */
 static struct queue_namespace *enter_namespace(struct queue *q, const char *key)
 {
     struct queue_namespace *namespace = NULL;
@@ -274,7 +274,7 @@ static struct queue_item *first_that_may(const struct queue *q)
     return namespace ? namespace->ready : NULL;
 }
 
-/* After the others, if there is something of it left. */
+/* Puts the namespace behind the others if it still has items. */
 static void have_next_turn_last(struct queue *q, struct queue_namespace *namespace)
 {
     if (namespace->ready) {

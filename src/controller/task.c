@@ -146,7 +146,8 @@ int64_t driver_tasks_next(const struct driver *d)
 
 /* ---- requests ---- */
 
-/* With 500 an API server says which webhook it could not ask, with 503 and 504 that it is ill. */
+/* An API server answers 500 when it could not ask a webhook, and says which; 503 and 504 mean that
+ * the server itself is overloaded. */
 static struct flow_answer answer_of(const struct cluster_answer *answer)
 {
     bool explained = answer->http_status == HTTP_INTERNAL && *answer->message;

@@ -78,7 +78,7 @@ static void send_next(struct call *call, enum cluster_verb verb, json_t *body,
     *slash = '/';
 }
 
-/* Without the right, which concerns all of them, it is said once. */
+/* A missing right concerns all events: it is reported once. */
 static void on_counted(struct call *call, const struct cluster_answer *answer)
 {
     struct driver *d = call->driver;

@@ -252,7 +252,8 @@ static int start_watch(struct driver *d, enum control_resource resource, struct 
     return cluster->backend->watch(cluster, &scope, on_change, w, &w->watch, err);
 }
 
-/* Before any watch: the first steps may be due when the last of them has shown all. */
+/* Must be done before any watch starts: the first steps may be due when the last watch has its
+ * objects. */
 static void leave_out_optional(struct driver *d)
 {
     for (enum control_resource i = 0; i < CONTROL_RESOURCES; i++) {

@@ -190,7 +190,7 @@ static void watch_signals(struct daemon *d)
     uv_signal_start(&d->on_int, on_signal, SIGINT);
 }
 
-/* From the outside in: no more requests, then nobody who acts on them, then the store. */
+/* Closes from the outside in: first requests, then what acts on them, then the store. */
 static void close_parts(struct daemon *d)
 {
     api_endpoint_close(d->endpoint);

@@ -3,7 +3,7 @@
 
 #include "deploy/openapi.h"
 
-/* So that the cost of its rule has a bound; there are two types of replicas. */
+/* Bounds the cost of the CRD's validation rule; there are two replica types. */
 enum { REPLICA_TYPES_MAX = 8 };
 
 /* A map, not an object of two properties: of an object the API server would drop what is misspelt

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-/* As apimachinery reads a quantity; the same text is in every custom resource that holds pods. */
+/* The pattern by which apimachinery reads a quantity; every custom resource with pod templates has
+ * the same text. */
 #define QUANTITY_PATTERN                                                                           \
     "^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\" \
     ".[0-9]*)?)|(\\.[0-9]+))))?$"

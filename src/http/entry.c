@@ -40,7 +40,7 @@ static size_t decode(const char *target, char *ret)
     return used;
 }
 
-/* In a query it is data. */
+/* An encoded slash in the query is data. */
 static bool has_encoded_slash(const char *target)
 {
     const char *end = strchrnul(target, '?');

@@ -43,7 +43,7 @@ static struct http_socket *new_socket(struct http_server *server, int fd)
     return socket;
 }
 
-/* From here on the server has nothing to do with it. */
+/* Takes the connection from the server, which does not use it any more. */
 static void part(struct http_socket *socket)
 {
     struct http_server *server = socket->server;
@@ -113,7 +113,7 @@ void upgrade_done(void *exchange, struct MHD_Connection *connection, void *place
     drive_wake(server); /* its own copy of the socket is closed by its next run */
 }
 
-/* So short a text goes out whole: nothing else waits to be sent. */
+/* The text is short enough to be written whole: nothing else waits to be sent. */
 static bool say_head(struct exchange *x, gnutls_session_t session)
 {
     char head[HEAD_BYTES_MAX];

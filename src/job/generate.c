@@ -72,8 +72,8 @@ static void add_variable(struct build *b, json_t *env, const char *name, const c
     build_add(b, env, variable);
 }
 
-/* As torchrun sets them for one process on a node; several ranks share a machine's cores, hence one
- * thread each unless the user says otherwise. */
+/* The variables that torchrun sets for one process on a node. Several ranks share the machine's
+ * cores, hence one thread each unless the user says otherwise. */
 static void add_environment(struct build *b, json_t *container, const struct job_command *options)
 {
     json_t *env = build_array_at(b, container, "env");

@@ -137,7 +137,7 @@ void job_problems_drop(struct job_problems *p, size_t from,
     p->count = kept < p->count ? kept : p->count;
 }
 
-/* By document order; what has no place comes first. */
+/* Orders by the place in the document; what has no place comes first. */
 static int compare(const void *left, const void *right)
 {
     const struct job_problem *a = *(const struct job_problem *const *)left;

@@ -60,7 +60,7 @@ static int add_header(struct curl_slist **headers, const char *name, const char 
     return more ? 0 : MUSTER_ENOMEM;
 }
 
-/* On failure *ret has what there is so far. */
+/* On failure *ret has the headers that were made until then. */
 static int make_headers(struct kube *kube, struct exchange *x, struct curl_slist **ret,
                         struct muster_err *err)
 {
@@ -133,7 +133,7 @@ static CURLcode transfer(struct kube *kube, struct exchange *x, struct curl_slis
     return result;
 }
 
-/* After a broken connection, may the request be sent again? A create might happen twice. */
+/* Whether a request may be sent again after a broken connection: a create might happen twice. */
 static bool may_repeat(const struct exchange *x, CURLcode result)
 {
     return result == CURLE_COULDNT_CONNECT ||
@@ -158,8 +158,8 @@ static int attempt(struct kube *kube, struct exchange *x, CURLcode *ret_result,
     return r;
 }
 
-/* Of an answer that is none yet (a busy server, or a token that was renewed meanwhile), how long to
- * wait before the next try; < 0: it is the answer. */
+/* For an answer that is not final (a busy server, or a token that was renewed meanwhile), how long
+ * to wait before the next try; < 0: the answer is final. */
 static int64_t next_try_ms(struct kube *kube, const struct exchange *x)
 {
     if (x->http_status == RETRY_UNAUTHORIZED) {
@@ -251,7 +251,7 @@ static int request(struct kube *kube, struct exchange *x, const json_t *body, js
     return ask(kube, x, ret, err);
 }
 
-/* Without a name the path is that of all objects of the kind. */
+/* Without a name the path would be that of all objects of the kind. */
 static int check_name(const struct exchange *x, const struct kube_ref *ref, struct muster_err *err)
 {
     bool of_one = strcmp(x->method, "DELETE") == 0 || strcmp(x->method, "PATCH") == 0;

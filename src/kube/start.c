@@ -57,7 +57,8 @@ pid_t kube_controller_pid(const struct kube *kube)
     return fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.pid : 0;
 }
 
-/* In the child: the controller's own session, its log, no descriptor or signal mask of ours. */
+/* Runs in the child: it gets a session and log of its own, and none of our descriptors or signal
+ * masks. */
 static void become_controller(const struct kube *kube, int log_fd)
 {
     setsid();
@@ -104,7 +105,8 @@ static void read_complaint(const char *log_path, off_t start, char *ret, size_t 
     snprintf(ret, size, "%s", last);
 }
 
-/* Of a controller that wrote nothing. A library that is refused a thread aborts. */
+/* The reason why a controller ended without writing one. A library that is refused a thread aborts.
+ */
 static int say_end(int status, const char *log_path, int code, struct muster_err *err)
 {
     const char *name = WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
@@ -157,7 +159,7 @@ static int wait_for(struct kube *kube, pid_t child, off_t start, const char *log
         }
         if (!ended && waitpid(child, &status, WNOHANG) == child) {
             ended = true;
-            /* Only the loser of a race ends in order. */
+            /* Only the controller that lost a race ends in good order. */
             limit_ms = ended_in_order(status) ? waited_ms + LOSER_MS : 0;
         }
         usleep(POLL_MS * 1000);

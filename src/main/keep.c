@@ -44,7 +44,7 @@ static int start(struct keeper *k)
     return k->child < 0 ? -1 : 0;
 }
 
-/* Until it has ended; what others ask of us is asked of it. */
+/* Waits until the child has ended, and passes signals on to it. */
 static int wait_end(struct keeper *k)
 {
     int status = 0;

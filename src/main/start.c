@@ -15,8 +15,9 @@
 
 enum { STACK_KIB_MIN = 256 }; /* buffers of 64 KiB stand on it; with 96 KiB controllers died */
 
-/* Where 0, 1 or 2 is closed, the next socket or file would take its number, and what is said to
- * standard output would go there. Opened the wrong way round they refuse as closed ones do. */
+/* When descriptor 0, 1 or 2 is closed, the next socket or file would take its number, and output
+ * would be written into it. They are opened in the wrong direction, so that they refuse reads or
+ * writes as closed ones do. */
 static void occupy_standard_descriptors(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
@@ -26,7 +27,8 @@ static void occupy_standard_descriptors(void)
     }
 }
 
-/* Whoever runs out of stack dies without a word, and others wonder why they get no answer. */
+/* A thread that runs out of stack ends the program without a message, and its clients wait for an
+ * answer. */
 static void need_stack(void)
 {
     struct rlimit limit;

@@ -20,8 +20,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* So long API servers may go on asking the webhooks of a pod that is ending: until then each node
- * has been told that the Service has lost it. */
+/* API servers may go on asking the webhooks of a pod that is ending for this long: until then each
+ * node has been told that the Service has lost it. */
 enum { LINGER_MS = 5000 };
 
 struct program {
@@ -61,7 +61,7 @@ static void must_wait(void *arg)
     work_end(&o->work);
 }
 
-/* As soon as no other operator works on these jobs. */
+/* Begins as soon as no other operator works on these jobs. */
 static int begin(struct program *o, struct muster_err *err)
 {
     const struct neighbour_options options = {
@@ -239,7 +239,7 @@ static void watch_signals(struct program *o)
     uv_signal_start(&o->on_interrupt, on_signal, SIGINT);
 }
 
-/* From the outside in. */
+/* Closes from the outside in. */
 static void close_parts(struct program *o)
 {
     endpoints_close(o->endpoints);

@@ -174,7 +174,7 @@ static int check_scheme(const char *kind, struct muster_err *err)
     return 0;
 }
 
-/* As controller-runtime has it: a name, or a number, of which more is said the larger it is. */
+/* controller-runtime's log level: a name, or a number; a larger number logs more. */
 static int read_level(const char **values, const char **ret, struct muster_err *err)
 {
     static const char *const levels[] = {"debug", "info", "error", NULL};

@@ -46,7 +46,8 @@ static void say(void *arg, const char *what, const char *key, const char *senten
     log_about(LOG_WARN, what, key, "%s", sentence);
 }
 
-/* Without the right to read it (another overlay, upstream's roles) the first status shows it. */
+/* Without the right to read the CRD (another overlay, upstream's roles) the first status shows what
+ * it drops. */
 static void say_drops(struct work *w)
 {
     if (!w->drops_said) {
@@ -59,7 +60,7 @@ static void say_drops(struct work *w)
     w->drops_said = true;
 }
 
-/* Where this one may not look (neighbour.h), a job shows it. */
+/* Where this operator may not look for others (neighbour.h), a job shows that there is one. */
 static void say_other(struct work *w, const json_t *job)
 {
     const char *other = upstream_other_writer(job, w->began_unix_ms);

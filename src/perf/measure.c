@@ -34,7 +34,7 @@ static size_t count_of(const struct bench *b, size_t bytes)
     return bytes / b->unit / (blocks ? (size_t)b->size : 1);
 }
 
-/* In place where a collective has it in the same place on all ranks. */
+/* The output is in place where the collective has it in the same place on all ranks. */
 static char *output_of(const struct bench *b)
 {
     enum muster_collective k = b->options->kind;

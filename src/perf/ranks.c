@@ -83,7 +83,8 @@ static int be_rank(const struct perf_options *options, struct table *table, int 
     return num < 0;
 }
 
-/* In the order in which they end: the others wait for who has failed. True: some have. */
+/* Waits in the order in which ranks end: a failed one keeps the others waiting. True: some have
+ * failed. */
 static bool wait_for_ranks(int ranks, pid_t *pids, struct table *table)
 {
     bool failed = false;

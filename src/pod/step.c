@@ -27,7 +27,7 @@ static enum pod_restart read_restart(const json_t *spec)
     return strcmp(word, "OnFailure") == 0 ? POD_RESTART_ON_FAILURE : POD_RESTART_ALWAYS;
 }
 
-/* As in Kubernetes 1.35: what none of its rules fits. */
+/* Kubernetes 1.35: the policy of a container that none of its restart rules fits. */
 static enum pod_restart restart_of(const struct pod *pod, const json_t *container, bool init)
 {
     return !init && doc_at(container, "restartPolicyRules") ? read_restart(container)

@@ -69,7 +69,7 @@ static uint32_t count_joiners(const struct rendezvous *s, uint64_t age)
     return count;
 }
 
-/* So that so many joiners at most are not younger: each has an age of its own. */
+/* The age above which there are at most that many joiners: each has an age of its own. */
 static uint64_t find_age(const struct rendezvous *s, uint32_t most)
 {
     uint64_t least = 0, age = s->last_age;

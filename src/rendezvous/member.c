@@ -272,7 +272,7 @@ void member_report(struct turn *t)
     }
 }
 
-/* Of who is gone nothing is heard any more, as of its reports. */
+/* Commits of a member that is gone are ignored, as its reports are. */
 void member_commits(struct turn *t)
 {
     struct rendezvous_peer *peer = turn_find(t->s, t->event->incarnation);
@@ -284,7 +284,7 @@ void member_commits(struct turn *t)
     }
 }
 
-/* Where the state was just restored there is none to be written. */
+/* There is nothing to write when the state was just restored. */
 void member_checkpoint(struct turn *t)
 {
     struct rendezvous *s = t->s;
@@ -298,8 +298,8 @@ void member_checkpoint(struct turn *t)
     }
 }
 
-/* Of the checkpoint that the open generation began with, as long as nobody can have read it: a step
- * that was committed since proves the contrary. */
+/* A member cannot read the checkpoint that the open generation began with. It is believed as long
+ * as nobody can have read it: a step that was committed since proves the contrary. */
 void member_unreadable(struct turn *t)
 {
     struct rendezvous *s = t->s;

@@ -184,8 +184,8 @@ void round_send_open(struct turn *t, const struct rendezvous_peer *peer)
     rendezvous_journal_tell_checkpoints(t, peer);
 }
 
-/* Where both connections have ended, the proof of its end may come a moment later: a kernel closes
- * them first. */
+/* When both connections have ended, the proof of the process's end may come a moment later: a
+ * kernel closes connections first. */
 static enum rendezvous_reason why_left_out(const struct rendezvous_peer *peer)
 {
     return peer->finished                ? RENDEZVOUS_DONE

@@ -31,7 +31,7 @@ static uint32_t *index_of(const struct rendezvous *state)
     return (uint32_t *)(void *)(state->peers + state->room);
 }
 
-/* Where the index has it, or is to have it. */
+/* The place where the index has it, or is to have it. */
 static uint32_t place_of(const struct rendezvous *state, uint64_t incarnation)
 {
     const uint32_t *index = index_of(state);
@@ -63,7 +63,7 @@ static void insert(struct rendezvous *state, uint32_t slot)
     *at = slot;
 }
 
-/* Of equal ones, which a damaged journal may have, the one of this slot. */
+/* Of equal incarnations, which a damaged journal may have, takes out the one of this slot. */
 static void take_out(struct rendezvous *state, uint32_t slot)
 {
     uint32_t *at = index_of(state) + place_of(state, state->peers[slot].incarnation);

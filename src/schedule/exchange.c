@@ -89,7 +89,7 @@ void schedule_plan(struct schedule_exchange *x)
         most = in > out ? in : out;
         most = x->count > most ? x->count : most; /* what others may have */
     }
-    /* At least one round: success means that every rank entered. */
+    /* There is at least one round: success means that every rank entered. */
     x->rounds = most > x->piece ? divide_up(most, x->piece) : 1;
 }
 
@@ -174,7 +174,7 @@ static size_t block_start(const struct schedule_exchange *x, const size_t *count
     return start;
 }
 
-/* Of the block of the input that goes to that rank … */
+/* A piece of the input's block that goes to that rank … */
 static struct schedule_piece in_piece(const struct schedule_exchange *x, int rank, size_t round)
 {
     return piece_of(x, block_start(x, x->in_counts, x->in_starts, rank),

@@ -22,8 +22,8 @@ static bool has_blocks(const struct schedule_hierarchy *h)
     return h->pattern == SCHEDULE_ALL_GATHER || h->pattern == SCHEDULE_REDUCE_SCATTER;
 }
 
-/* With blocks, a chunk is a range of the blocks of those ranks that have the same round of turns:
- * leader j works for the ranks j, j + leaders, j + 2 leaders, … of its host. */
+/* When there are blocks, a chunk is a range of the blocks of those ranks that have the same round
+ * of turns: leader j works for the ranks j, j + leaders, j + 2 leaders, … of its host. */
 static size_t turns(const struct schedule_hosts *hosts)
 {
     int most = 0;
@@ -68,7 +68,7 @@ void schedule_hierarchy_plan(struct schedule_hierarchy *h)
     } else if (h->pattern == SCHEDULE_BARRIER) {
         pieces = 1;
     }
-    /* At least one: success means that every rank entered. */
+    /* There is at least one chunk: success means that every rank entered. */
     h->chunks = (pieces > 0 ? pieces : 1) * (has_blocks(h) ? turns(h->hosts) : 1);
 }
 
@@ -304,7 +304,7 @@ static void scatter_across(const struct schedule_hierarchy *h, size_t chunk,
     ret->to = work_of(h, chunk, (size_t)here * block_part(h));
 }
 
-/* From the leader to the rank that it works for: often itself. */
+/* Sends from the leader to the rank that it works for, which is often itself. */
 static void scatter_down(const struct schedule_hierarchy *h, size_t chunk,
                          struct schedule_stage *ret)
 {

@@ -29,7 +29,7 @@ static uint64_t steps_left(struct shard_place place, struct shard_extent extent,
     return steps_in(extent.records - place.position, each);
 }
 
-/* Of both kinds of steps. */
+/* Moves the place by steps of both kinds. */
 static struct shard_place move(struct shard_place place, struct shard_extent extent, uint64_t each,
                                uint64_t steps)
 {

@@ -24,8 +24,8 @@ static uint64_t queue_pop(struct shard_queue *queue)
 
 /* ---- What one gets ---- */
 
-/* Not more than half of its even share of what is left, so that towards the end of an epoch there
- * is something for everyone, and more for those who are faster; whole batches, and one at least. */
+/* At most half of its even share of what is left, so that towards the end of an epoch there is
+ * something for everyone, and more for faster workers; whole batches, and at least one. */
 static uint64_t limit(const struct shard_state *state, const struct shard_data *data,
                       uint64_t wanted)
 {
@@ -50,7 +50,7 @@ static bool hold(struct shard_state *state, struct shard_owner *owner, struct sh
     return true;
 }
 
-/* From the front of what is to do, in one epoch. */
+/* Takes from the front of what is to do, within one epoch. */
 static bool grant_ranges(struct shard_state *state, struct shard_owner *owner, uint32_t dataset)
 {
     struct shard_data *data = &state->data[dataset];

@@ -199,7 +199,7 @@ int shard_give_back_all(struct shard_state *state, struct shard_owner *owner)
 
 /* ---- After a restart ---- */
 
-/* Where the next piece begins that nobody holds; UINT64_MAX: there is none in this epoch. */
+/* The beginning of the next piece that nobody holds; UINT64_MAX: there is none in this epoch. */
 static uint64_t next_free(const struct shard_state *state, struct shard_range range)
 {
     struct shard_range next;

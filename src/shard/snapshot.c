@@ -145,7 +145,7 @@ struct reader {
     bool bad; /* once for all: what follows reads as 0 */
 };
 
-/* At most `max`; otherwise the reader is bad. */
+/* Reads a number of at most `max`; a larger one makes the reader bad. */
 static uint64_t take(struct reader *reader, uint64_t max)
 {
     uint64_t number = 0;

@@ -51,8 +51,8 @@ static void drop(struct shard_state *state, struct shard_suspect *suspect)
     memmove(suspect, suspect + 1, (state->suspect_count - place) * sizeof *suspect);
 }
 
-/* Without room what nobody holds is to do again, as if it were not suspected; a node was reserved.
- */
+/* Without room the records that nobody holds are to do again, as if they were not suspected; a node
+ * was reserved for this. */
 void shard_suspect_add(struct shard_state *state, struct shard_suspect suspect)
 {
     if (state->suspect_count == SHARD_SUSPECTS_MAX) {

@@ -251,8 +251,8 @@ static int count_frames(void *data, sqlite3 *db, const char *name, int frames)
     return SQLITE_OK;
 }
 
-/* Before all else, with the syncs that a new file needs. The last to close, who moves the WAL into
- * the database, is never this connection. */
+/* Must come first, with the syncs that a new file needs. This connection is never the last to
+ * close, which moves the WAL into the database. */
 static int use_wal(struct store *store, struct muster_err *err)
 {
     char mode[TEXT_BYTES];

@@ -187,7 +187,7 @@ static int delete_row(struct store *store, struct row *row,
                : release_dependents(store, row->object, STORE_ORPHAN, depth, err);
 }
 
-/* In the words of an API server, which has others for an update. */
+/* Uses the words of an API server, which has others for an update. */
 static int check_preconditions(const json_t *stored, const struct store_delete_options *options,
                                struct muster_err *err)
 {

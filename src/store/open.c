@@ -85,8 +85,8 @@ static int load_counters(struct store *store, struct muster_err *err)
     return 0;
 }
 
-/* After a boot the last commits may be missing though clients saw their versions: start well above
- * them, and make whoever watches list anew. */
+/* After a boot the last commits may be missing although clients saw their versions: versions start
+ * well above them, and every watcher lists anew. */
 static int leap(struct store *store, const char *boot_id, struct muster_err *err)
 {
     char version[24];

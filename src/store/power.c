@@ -202,8 +202,8 @@ static void apply(struct disk_file *file, const struct change *change)
     }
 }
 
-/* In order up to some point; or the last ones first; or each one whole, or not at all; or in any
- * order, torn. */
+/* What is written is the changes up to some point; or those after it; or each one whole or not at
+ * all; or all in any order, torn. */
 static void cut(struct disk_file *file)
 {
     enum { FIRST, LAST, WHOLE, TORN, WAYS };
@@ -225,7 +225,8 @@ static void cut(struct disk_file *file)
     forget_changes(file);
 }
 
-/* Which of those of its name the folder has, or none: by chance, unless it is synced. */
+/* Chooses the file that the name has after the cut, or none: by chance, unless the folder is
+ * synced. */
 static struct disk_file *choose(const char *name)
 {
     struct disk_file *chosen = NULL;

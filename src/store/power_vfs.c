@@ -259,7 +259,7 @@ static int power_sector(sqlite3_file *file)
     return POWER_SECTOR_BYTES;
 }
 
-/* As the system's VFS says: a write leaves other bytes of its sector alone. */
+/* Claims what the system's VFS claims: a write leaves other bytes of its sector alone. */
 static int power_device(sqlite3_file *file)
 {
     (void)file;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a page starts: after this object, at the version of the first page. */
+/* A page starts after this object, at the version of the first page. */
 struct place {
     int64_t version;
     char *namespace;

@@ -255,7 +255,7 @@ static const sqlite3_io_methods wal_methods = {
     .xDeviceCharacteristics = wal_device,
 };
 
-/* Before the file is opened: what another begins from here on is seen. */
+/* Reads before the file is opened, so that what another process begins from here on is seen. */
 static int open_wal(struct handle *h, const char *name, int flags, int *ret_flags)
 {
     h->wal = take_wal(name);

@@ -12,7 +12,7 @@
 
 enum { PATH_BYTES_MAX = 1024 };
 
-/* Where it is in the object, and what is wrong there. */
+/* The place in the object, and what is wrong there. */
 struct walk {
     struct buf path;
     const char *must; /* "a whole number"; NULL: nothing is wrong yet */

@@ -87,7 +87,7 @@ static bool is_headless(const json_t *spec)
     return strcmp(cluster_address(spec), "None") == 0;
 }
 
-/* Of a stored service the address was filled in by this machine, whatever its type. */
+/* The address of a stored service was filled in by this machine, whatever its type. */
 static void check_address(struct check *c, const json_t *spec, const char *type)
 {
     const char *address = cluster_address(spec);

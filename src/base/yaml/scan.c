@@ -144,7 +144,7 @@ static void open_at(struct yaml_scan *scan, char what)
     }
 }
 
-/* In quotes: past the character, and out of them where they end. */
+/* Moves past one character within quotes, and out of them at the closing one. */
 static void step_quoted(struct yaml_scan *scan)
 {
     char c = *scan->at;

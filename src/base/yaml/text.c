@@ -76,7 +76,7 @@ static const char *find_line(const char *text, size_t bytes, int number, size_t 
     return end;
 }
 
-/* Where the blanks end that begin at `at`. */
+/* The end of the blanks that begin at `at`. */
 static size_t skip_blanks(const char *line, size_t length, size_t at)
 {
     while (at < length && line[at] == ' ') {

@@ -92,8 +92,8 @@ static bool awaits_key(struct yaml_tree *tree)
 
 /* --- keys --- */
 
-/* Of the key that `frame` has a second time; 0, 0 after so many that nobody reads on: the search is
- * linear. */
+/* The place of the first use of the key that `frame` has twice. After many such errors it is 0, 0:
+ * the search is linear, and nobody reads that far. */
 static struct yaml_place place_of_first(struct yaml_tree *tree, const struct yaml_frame *frame)
 {
     if (tree->duplicates == DUPLICATES_MAX) {
@@ -140,7 +140,7 @@ static int refuse_key(struct yaml_tree *tree)
 
 /* --- values --- */
 
-/* Where the next value will stand; a place is kept for it. */
+/* Reserves the place of the next value. */
 static int place_next(struct yaml_tree *tree, struct yaml_place place)
 {
     struct yaml_frame *frame = top(tree);

@@ -39,7 +39,7 @@ static int unseparated_command(const struct reader *reader)
                        reader->args.operands[0], command, reader->argv[reader->at]);
 }
 
-/* As torchrun's options are called, too. */
+/* Writes the name with dashes: torchrun takes its options in both spellings. */
 static void dash_name(const char *name, char ret[NAME_BYTES])
 {
     snprintf(ret, NAME_BYTES, "%s", name);
@@ -272,8 +272,8 @@ static int read_word(struct reader *reader)
     return 0;
 }
 
-/* Of an option that is given again the last value counts, so that a script can add to an alias. The
- * number of ranks has two spellings, of which each may be meant: two numbers are an error. */
+/* The last value of a repeated option counts, so that a script can add to an alias. The number of
+ * ranks has two spellings, and two different numbers are an error. */
 static int check_ranks(const struct reader *reader)
 {
     const char *last = is_run(reader) ? args_value(&reader->args, "ranks") : NULL;
@@ -288,7 +288,8 @@ static int check_ranks(const struct reader *reader)
     return 0;
 }
 
-/* In the path of a request another word would mean other things: ".." all namespaces. */
+/* In the path of a request another word would have another meaning: ".." would address all
+ * namespaces. */
 static int check_label(const struct reader *reader)
 {
     for (size_t i = 0; i < reader->args.given_count; i++) {

@@ -40,7 +40,7 @@ static bool look(const struct kube *kube, pid_t *controller, bool said)
     return stopped;
 }
 
-/* Whoever typed the command would else see nothing for a minute. */
+/* Tells the user why nothing happens; a slow request would else be silent for a minute. */
 static void say_slow(const struct kube *kube, int waited_s)
 {
     pid_t pid = kube_controller_pid(kube);

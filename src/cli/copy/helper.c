@@ -66,7 +66,7 @@ static json_t *make_mounts(struct build *b, const json_t *spec, const json_t *co
     return mounts;
 }
 
-/* Of a pod. */
+/* Whether a pod has mounted the volume. */
 static bool is_mounted(const json_t *mounts, const json_t *volume)
 {
     return doc_find(mounts, "name", doc_text(volume, "name", "")) != NULL;
@@ -85,8 +85,8 @@ static void set_volumes(struct build *b, json_t *into, const json_t *spec, const
     }
 }
 
-/* To the pod's node: where its folders lie there, or a volume of one node is in use, it must be
- * there; else there is the image. */
+/* Puts the helper on the pod's node. It must be there when the pod's folders lie there, or while
+ * the pod runs; otherwise that node is preferred, as it has the image. */
 static void set_node(struct build *b, json_t *into, const json_t *pod, bool of_node)
 {
     const char *node = doc_text(pod, "spec.nodeName", NULL),

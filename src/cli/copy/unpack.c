@@ -163,7 +163,7 @@ static int begin_file(struct unpack *u, const char *leaf, const struct tar_entry
     if (u->file < 0) {
         return cannot_write(err, u->path);
     }
-    /* Only a pipe without a reader is not waited for; of a full one the reader is. */
+    /* Opening a pipe without a reader must not block; writing to a full one may. */
     return fcntl(u->file, F_SETFL, 0) == 0 ? 0 : cannot_write(err, u->path);
 }
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Of "elasticdl-<job>-master", a label of 63 characters at most. */
+/* "elasticdl-<job>-master" must fit a label of 63 characters. */
 enum { NAME_BYTES_MAX = 46, RELAUNCHES_MAX = 100000, COUNT_MAX = INT32_MAX };
 
 struct reader {

@@ -29,7 +29,7 @@ struct call {
     int answer;
 };
 
-/* With a limit of its own, which holds also when this program is killed. */
+/* The child has a time limit of its own, which holds even when this program is killed. */
 __attribute__((noreturn)) static void be_python(const struct call *call)
 {
     const struct deploy_file *program = deploy_file_find("elasticdl/cluster_spec.py");

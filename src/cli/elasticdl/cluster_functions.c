@@ -23,7 +23,7 @@ static const struct role {
 
 /* --- what they are given --- */
 
-/* Those of ElasticDL's, as far as they are the same for all pods of the role. */
+/* The labels that ElasticDL gives to all pods of the role. */
 static json_t *make_labels(struct build *b, const struct role *role, const char *job)
 {
     return build_value(b, json_pack("{s:s, s:s, s:s}", "app", "elasticdl", "elasticdl-job-name",

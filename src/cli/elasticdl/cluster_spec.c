@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a field of a spec goes in the pod template. */
+/* The path in the pod template of each field of a spec. */
 static const struct {
     const char *field;
     const char *path;

@@ -84,7 +84,8 @@ static uint64_t hash(const char *text)
     return h;
 }
 
-/* As a link it would be a python of another folder, without the packages of a virtual one. */
+/* A symbolic link would be another folder's python, without the packages of a virtual environment.
+ */
 static char *script_of(const char *python)
 {
     struct buf text;

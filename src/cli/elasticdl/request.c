@@ -196,7 +196,8 @@ static int take_words(struct cli *cli)
 
 /* --- the objects --- */
 
-/* Below the job's own folder, with which it goes. The uid is known when the coordinator starts. */
+/* The folder lies below the job's own, and is deleted with it. The uid is known when the
+ * coordinator starts. */
 static int find_folder(struct cli *cli, char **ret)
 {
     struct home home;
@@ -213,8 +214,8 @@ static int find_folder(struct cli *cli, char **ret)
     return r;
 }
 
-/* For a cluster: what that needs. For this machine: its program, its folder, and the token beside
- * the object. */
+/* A job for a cluster has its token in a Secret. One for this machine has the program and folder of
+ * this machine, and its token beside the object. */
 static int make_objects(struct cli *cli, json_t **ret_secret, json_t **ret_job)
 {
     char token[TOKEN_TEXT];

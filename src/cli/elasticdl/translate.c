@@ -251,7 +251,8 @@ static bool is_mounted(const json_t *mounts, const char *folder)
     return false;
 }
 
-/* In a cluster what is in no volume goes with its pod; here the folder is this machine's. */
+/* In a cluster files outside of volumes are lost with their pod; here the folder belongs to this
+ * machine. */
 static int check_checkpoints(const struct translation *t, const json_t *mounts)
 {
     const char *folder = args_text(t->args, "checkpoint_dir");

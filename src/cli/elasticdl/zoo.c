@@ -14,7 +14,7 @@
 
 enum { FILE_BYTES_MAX = 64 << 10, WORDS_MAX = 8, NOT_FOUND = 127 };
 
-/* As in the tutorial: docs/elasticdl.md. */
+/* The example of the tutorial: docs/elasticdl.md. */
 static const char example[] =
     "\"\"\"A linear model, trained by however many workers there are.\n"
     "\n"

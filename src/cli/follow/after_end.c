@@ -94,7 +94,7 @@ static void tell_who_ends(const struct followed_job *j)
                 count == 1 ? "its" : "their");
 }
 
-/* Of a job that somebody else has deleted or stopped. */
+/* Whether ranks are ending because somebody else has deleted or stopped the job. */
 static bool ranks_end(const struct followed_job *j, bool succeeded)
 {
     bool stopped = j->over && !succeeded && follow_is_stopped(j);

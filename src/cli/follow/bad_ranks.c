@@ -31,7 +31,7 @@ const char *bad_ranks_state(const json_t *job, const json_t *pod, const struct b
     return strcmp(phase, "Running") == 0 ? "Stopped" : phase;
 }
 
-/* Of the main container, of the attempt that counts. */
+/* The exit code of the main container's attempt that counts. */
 static json_t *exit_code_of(const json_t *pod)
 {
     const json_t *end = end_of(pod);

@@ -214,10 +214,11 @@ static bool pods_ended(const struct followed_job *j)
     return true;
 }
 
-/* Until when the pods and logs of a job that is over are waited for. Ranks of a succeeded one go on
- * to their end (cleanPodPolicy None; after_end_check says so, and bounds it); those of one that was
- * deleted, or is stopped by somebody else (muster down), have their grace period; what a failed job
- * leaves ends with the lease. Who asked for the end by a signal waits for it, and may ask again. */
+/* How long to wait for the pods and logs of a job that has ended. Ranks of a job that succeeded run
+ * to their end (cleanPodPolicy None; after_end_check reports and bounds this). Ranks of a job that
+ * was deleted, or that somebody else stops (muster down), have their grace period. What a failed
+ * job leaves ends with the lease. A user who asked for the end by a signal waits for it, and may
+ * ask again. */
 static int64_t give_up_ms(const struct followed_job *j)
 {
     bool succeeded = verdict_of(j->object, NULL, j->deleted).end == VERDICT_SUCCEEDED;

@@ -11,7 +11,7 @@ enum { NAME_BYTES = 254 };
 static const char *const port_in_use[] = {
     "address already in use", "address in use", "EADDRINUSE", "errno 98", "errno: 98", "code: -98"};
 
-/* In the words of torch's env:// and of os.environ. */
+/* The errors of torch's env:// and of os.environ. */
 static const char *const no_rank[] = {"environment variable RANK expected", "KeyError: 'RANK'",
                                       "environment variable WORLD_SIZE expected",
                                       "KeyError: 'WORLD_SIZE'"};

@@ -15,7 +15,7 @@ enum { GRACE_DEFAULT_S = 30, SIGNAL_BASE = 128, HEARD_MS = 5000 };
 
 /* ---- Asking ---- */
 
-/* Whether every rank had ended well before the job was asked to end: it succeeds by all of them. */
+/* Whether every rank had ended well before the job was asked to end: then it has succeeded. */
 static bool had_succeeded(const json_t *job)
 {
     const json_t *annotations = doc_at((json_t *)(uintptr_t)job, "metadata.annotations");

@@ -40,9 +40,9 @@ static void tell_events(struct followed_job *j, const char *reason, const char *
     }
 }
 
-/* Of limits that cannot be kept, of PID namespaces that cannot be had, of a network in which ranks
- * would wait for each other in silence. The agent writes such an
- * event before the status that says that the pod runs. */
+/* Reports limits that cannot be kept, PID namespaces that are not available, and a network in which
+ * ranks would wait for each other in silence. The agent writes such an event before the status that
+ * says that the pod runs. */
 static void tell_isolation(struct followed_job *j)
 {
     j->untold = false;

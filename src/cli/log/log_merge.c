@@ -122,7 +122,7 @@ static bool make_room(struct piece *p, size_t count)
     return bytes != NULL;
 }
 
-/* As much of the bytes as belongs to one piece; 0: out of memory. */
+/* Adds as many of the bytes as belong to one piece, and returns their number; 0: out of memory. */
 static size_t add_piece(struct log_merge_source *s, const char *bytes, size_t count, int64_t now_ms)
 {
     const char *newline = memchr(bytes, '\n', count);

@@ -167,7 +167,7 @@ static void draw_bars(struct log_view *view)
     }
 }
 
-/* For sentences, which are one line of text. */
+/* Keeps the line for sentences, which are one line of text. */
 static void keep_for_repeat(struct log_view_stream *s, const char *text, size_t bytes)
 {
     char *kept = s->last[s->last_count++ % LOG_VIEW_LAST_LINES];

@@ -8,7 +8,7 @@
 
 enum { NS_PER_MS = 1000000, MS_PER_S = 1000, NS_DIGITS = 9 };
 
-/* To the nanosecond, which is how lines are told apart; 0: no time. */
+/* Lines are told apart by their nanoseconds. 0: the text has no time. */
 static int64_t read_time(const char *text)
 {
     int64_t ms = timestamp_read(text);

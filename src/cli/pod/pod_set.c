@@ -38,7 +38,7 @@ static void choose_live(const json_t *live, const struct pod_set_query *query, j
     }
 }
 
-/* From the newest on: the first of a name stands for it. */
+/* Goes from the newest to the oldest: the first pod of a name stands for it. */
 static void choose_gone(const json_t *gone, const struct pod_set_query *query, json_t *chosen,
                         json_t *uids)
 {
@@ -100,7 +100,7 @@ void pod_set_done(struct pod_set *set)
     *set = (struct pod_set){0};
 }
 
-/* Of a job that is there. */
+/* The pods of a job that still exists. */
 static int get_of_job(struct cli *cli, const char *job, bool earlier, struct pod_set *ret)
 {
     char labels[SELECTOR_BYTES];

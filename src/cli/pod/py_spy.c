@@ -29,7 +29,7 @@
 
 enum { TEXT_BYTES_MAX = 256 << 10, PIECE_BYTES = 16 << 10, LIMIT_MS = 5000, WHY_BYTES = 512 };
 
-/* In PATH; NULL: it is not there. The caller frees. */
+/* The path of the program in PATH; NULL: it is not installed. The caller frees. */
 static char *find_program(void)
 {
     const char *at = getenv("PATH");

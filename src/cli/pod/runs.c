@@ -43,7 +43,7 @@ int runs_get(struct cli *cli, const char *job, int64_t run, json_t **ret)
                 : err_no_memory(&cli->err);
 }
 
-/* Without a message where it cannot be had. The path is freed. */
+/* NULL, without a message, when it cannot be read. Frees the path. */
 static json_t *get(struct cli *cli, char *path)
 {
     json_t *answer = NULL;

@@ -61,7 +61,8 @@ static void leave_raw(struct session *s)
     }
 }
 
-/* With a terminal in raw mode a signal must not end this process before it is as it was. */
+/* While the terminal is in raw mode a signal must not end this process before its mode is restored.
+ */
 static void catch_signals(struct session *s)
 {
     sigset_t set;

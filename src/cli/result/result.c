@@ -49,8 +49,9 @@ static const char *log_file(const struct followed_job *j, const char *pod, const
     return json_string_value(json_array_get(logs, json_array_size(logs) - 1));
 }
 
-/* Below what went wrong torchrun, and Python for a group of exceptions, draw a rule; Python that
- * shows where it crashed lists its modules; its resource tracker tells what the dead have left. */
+/* False for decoration: torchrun, and Python for a group of exceptions, draw a rule below the
+ * error; Python lists its modules after a crash; its resource tracker reports what the dead have
+ * left. */
 static bool says_something(const char *line)
 {
     static const char modules[] = "Extension modules: ",
@@ -92,7 +93,7 @@ static json_t *bad_ranks(const struct followed_job *j, const json_t *pods)
     return bad_ranks_list(j->object, pods, &seen);
 }
 
-/* With the last line of each that failed. */
+/* The ranks that failed, each with its last line. */
 static json_t *bad_ranks_with_lines(const struct followed_job *j, const json_t *pods)
 {
     json_t *list = bad_ranks(j, pods);
@@ -141,7 +142,7 @@ static void say_not_seen(const struct followed_job *j)
                 j->name);
 }
 
-/* Of a coordinator that failed the sentence names no rank, whose last line could follow. */
+/* The sentence about a coordinator that failed names no rank, so that no last line can follow. */
 static void add_why_failed(const struct followed_job *j, const struct verdict *v,
                            const json_t *pods, struct buf *why)
 {
@@ -226,7 +227,7 @@ json_t *result_volumes(const struct followed_job *job)
     return volumes_of(job, pods);
 }
 
-/* Which logs there are, and how much of the long ones is left. */
+/* Says which logs there are, and how much of the long ones is left. */
 static void say_logs(const struct followed_job *j, const json_t *pods)
 {
     char size[BYTES_TEXT];
@@ -248,7 +249,7 @@ static void say_logs(const struct followed_job *j, const json_t *pods)
     }
 }
 
-/* Where things lie, and advice; the verdict comes last (say_head). */
+/* Says where things lie, and gives advice; the verdict comes last (say_head). */
 static void say_places(const struct followed_job *job, const struct verdict *v, const char *results)
 {
     muster_auto(doc) json_t *pods = follow_pods(job);
@@ -272,7 +273,7 @@ static void say_places(const struct followed_job *job, const struct verdict *v, 
     }
 }
 
-/* Of a job that did not end well. */
+/* Looks for the checkpoint of a job that did not end well. */
 static void find_checkpoint(const struct followed_job *job, const struct verdict *v,
                             const json_t *pods, struct resume *ret)
 {

@@ -25,7 +25,7 @@ static void shortest(double value, char ret[NUMBER_BYTES])
     }
 }
 
-/* With an exponent below 10^-`least` and from 10^`most` on, else plain. */
+/* Prints with an exponent below 10^-`least` and from 10^`most` on, else without. */
 static void add_real(double value, int least, int most, bool two_digits, struct buf *out)
 {
     char text[NUMBER_BYTES];

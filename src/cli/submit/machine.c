@@ -86,8 +86,8 @@ static int check_folder(void *context, const json_t *container, const char *role
 
 /* ---- GPUs ---- */
 
-/* As the controller counts (daemon/machine/admission.h): all pods at once, or one where they share.
- */
+/* Counts as the controller does (daemon/machine/admission.h): all pods at once, or one where they
+ * share. */
 static void check_gpus(const struct search *s)
 {
     struct gpus gpus;

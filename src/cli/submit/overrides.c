@@ -100,7 +100,7 @@ static bool holds(const struct cli *cli, const struct objects *objects, const ch
     return false;
 }
 
-/* Before the jobs, which use it. */
+/* Puts the object before the jobs, which use it. */
 static int insert(struct cli *cli, struct objects *objects, json_t *object)
 {
     json_t **list = object ? realloc(objects->list, (objects->count + 1) * sizeof *list) : NULL;

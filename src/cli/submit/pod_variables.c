@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* In place of what the file says of that name. */
+/* Replaces what the file says of that name. */
 static int set_one(json_t *env, const char *variable)
 {
     size_t length = variables_name_length(variable);

@@ -11,7 +11,7 @@
 
 enum { FIELD_BYTES = 256 };
 
-/* In one file the reader has seen to it. */
+/* Checks names over several files; the reader has checked them within each. */
 static int require_unique(struct cli *cli, const struct objects *objects)
 {
     muster_auto(doc) json_t *seen = json_object();

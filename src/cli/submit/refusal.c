@@ -72,7 +72,8 @@ static const char *collect(const struct cli *cli, const json_t *object, const js
     return file;
 }
 
-/* Of an object that no file holds, the field says nothing. */
+/* The object is in no file, so that a field name would tell nothing: only messages and hints are
+ * written. */
 static int put_into_error(struct cli *cli, const struct job_problems *problems, int code)
 {
     struct buf text;

@@ -98,7 +98,7 @@ static int read_addresses(struct cli *cli, struct server_options *ret)
     return 0;
 }
 
-/* Without the option: none. */
+/* There is no lease without the option. */
 static int make_lease(struct cli *cli, struct server_options *ret)
 {
     const char *name = args_value(&cli->args, "lease");

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* As the first rank of a job is made, whose pods are gone. */
+/* Makes the first rank's pod of a job whose pods are gone. */
 static int render_pod(struct cli *cli, json_t *job, json_t **ret)
 {
     muster_auto(doc) json_t *service = NULL;

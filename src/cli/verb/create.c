@@ -89,7 +89,7 @@ static json_t *without_status(const json_t *object)
     return copy;
 }
 
-/* Without a difference the API leaves the version alone. */
+/* The API keeps the resourceVersion of an object that does not change. */
 static bool is_same(const json_t *before, const json_t *after)
 {
     if (strcmp(doc_text(before, "metadata.resourceVersion", ""),

@@ -14,7 +14,7 @@
 
 enum { TEXT_BYTES_MAX = 64 << 20 };
 
-/* Of a job also which of its ranks have stalled: those events are about pods. */
+/* Adds to the events of a job which of its ranks have stalled: those events are about pods. */
 static void add_stalls(struct cli *cli, const json_t *job, json_t *events)
 {
     char labels[512];

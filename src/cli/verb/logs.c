@@ -52,7 +52,7 @@ static int read_parameters(struct reader *reader)
     return r;
 }
 
-/* By -l, or all of them. */
+/* Chooses pods by -l, or all of them. */
 static int choose_by_labels(struct reader *reader, bool earlier)
 {
     struct cli *cli = reader->cli;
@@ -66,7 +66,7 @@ static int choose_by_labels(struct reader *reader, bool earlier)
     return pod_set_get(cli, cli_namespace(cli), &query, &reader->set);
 }
 
-/* Of an earlier run; its pods' prefixes are those they had. */
+/* Chooses the pods of an earlier run; they keep their prefixes. */
 static int choose_run(struct reader *reader, int64_t run)
 {
     struct cli *cli = reader->cli;
@@ -88,7 +88,7 @@ static int choose_run(struct reader *reader, int64_t run)
     return reader->run ? 0 : err_no_memory(&cli->err);
 }
 
-/* Which pods: by -l, all of them, a job's, or one. */
+/* Chooses pods: by -l, all of them, a job's, or one. */
 static int choose_pods(struct reader *reader)
 {
     const struct args *args = &reader->cli->args;
@@ -191,7 +191,8 @@ static void job_changed(void *context, enum kube_change change, const json_t *jo
     reader->job_over = change == KUBE_DELETED || job_is_finished(job);
 }
 
-/* Until the single pod's containers were read, the job has ended, or all chosen pods have. */
+/* True when the single pod's containers were read, when the job has ended, or when all chosen pods
+ * have. */
 static bool is_done(const struct reader *reader)
 {
     bool over = reader->job ? reader->job_over : reader->pods_over;

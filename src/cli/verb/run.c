@@ -129,7 +129,7 @@ int run_try(void *context, json_t *object)
     return replace_find(cli, &ref, &old);
 }
 
-/* With several jobs each has a folder of its own in it. */
+/* Each of several jobs has a folder of its own in it. */
 static char *results_of(const struct runner *runner, const char *job)
 {
     return runner->jobs > 1 ? file_join(runner->results, job) : strdup(runner->results);
@@ -223,7 +223,7 @@ static int conclude(struct runner *runner)
     return r < 0 ? r : worst;
 }
 
-/* Whoever types at a prompt sees it as it is, in its place: no lines that are drawn again. */
+/* A user who types at a prompt must see it as it is: no line is drawn again. */
 static void start_input(struct runner *runner)
 {
     const struct followed_job *job = &runner->follow.jobs[0];
@@ -260,7 +260,7 @@ static int run_jobs(struct runner *runner)
     return r;
 }
 
-/* With -o json a reader gets its one object also when no job came to be. */
+/* A reader of -o json gets one object even when no job was made. */
 static json_t *describe_failure(int exit_code, const char *reason, const char *message)
 {
     return json_pack("{s:n, s:s, s:i, s:s, s:s, s:[], s:[], s:n}", "name", "state", "Error",
@@ -278,7 +278,7 @@ static void print_failure(const struct runner *runner, int r)
     cli_print_doc(doc, "json", NULL);
 }
 
-/* Where every rank must end well none runs after the end. */
+/* Where every rank must end well, none runs after the job's end. */
 static int read_after_end(struct runner *runner)
 {
     struct cli *cli = runner->cli;

@@ -57,7 +57,7 @@ static bool is_in_condition(const struct wanted *wanted, const json_t *object)
     return false;
 }
 
-/* Whether the waiting is over. The conditions of a job that has ended change no more. */
+/* Whether the wait is over. The conditions of a job that has ended do not change any more. */
 static bool is_decided(void *context, const json_t *object)
 {
     struct wanted *wanted = context;

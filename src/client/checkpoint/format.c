@@ -9,7 +9,7 @@
 static const char magic[] = "mstrckpt";
 enum { MAGIC_BYTES = 8, NUMBER_BYTES = 8, HEAD_MAX = 64 << 20 };
 
-/* Where the fixed part has what. */
+/* The offsets of the fixed part. */
 enum { AT_FORMAT = 8, AT_HEAD_BYTES = 12, AT_NUMBERS = 16, AT_PIECES = 64, AT_BLOCK = 68 };
 
 /* ---- Numbers ---- */

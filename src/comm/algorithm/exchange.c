@@ -200,7 +200,7 @@ static int arrived(struct muster_comm *comm, struct task *task, struct exchange 
     return r == MUSTER_EMISMATCH ? failure_mismatch(comm, task, task->waiting, err) : r;
 }
 
-/* Where a peer's piece of this round lies; NULL: in its place already. */
+/* The address of a peer's piece of this round; NULL: it is in its place already. */
 static char *source_of(struct muster_comm *comm, struct task *task, struct exchange *x,
                        size_t round, struct schedule_round how, int from)
 {

@@ -58,7 +58,7 @@ int hierarchy_init(struct muster_comm *comm)
             .team = &comm->here, .phases = phases_here, .num_phases = 2, .capacity = here};
         h->across = (struct runner){
             .team = &comm->across, .phases = phases_across, .num_phases = 1, .capacity = wire};
-        /* Only small all-gathers run on the side, which need no memory to work in. */
+        /* Only small all-gathers run beside the hierarchy; they need no memory to work in. */
         h->plan = (struct schedule_hierarchy){.part = PART_BYTES / LARGEST_UNIT};
         h->work = l == LANE_MAIN ? malloc(schedule_hierarchy_work(&h->plan) * LARGEST_UNIT) : NULL;
         if (l == LANE_MAIN && !h->work) {

@@ -37,14 +37,14 @@ enum { BOARDS, READS }; /* … with rank 0's choice, in the second … */
  * rank may read none (rules of ptrace(2), a kernel without the call). */
 enum { DONE, NOT_THESE, NEVER };
 
-/* After so many this rank looks whether somebody has closed the communicator. */
+/* After this many bytes the rank looks whether another has closed the communicator. */
 enum { AT_ONCE_BYTES = 4 * 1024 * 1024 };
 
 /* Ranks that share processors change places once more for the first round, which pays only for so
  * much larger blocks. */
 enum { OVERSUBSCRIBED_TIMES = 4 };
 
-/* In a broadcast and a gather one side's copy into boards overlaps the other's out of them: reads
+/* In a broadcast and a gather one side copies into boards while the other copies out of them: reads
  * gain nothing. */
 bool large_copy_fits(const struct muster_comm *comm, const struct prepared *call)
 {
@@ -58,7 +58,7 @@ bool large_copy_fits(const struct muster_comm *comm, const struct prepared *call
 
 /* ---- The choice ---- */
 
-/* Of calls of this kind and, within a factor of four, this size. */
+/* The trial for calls of this kind and, within a factor of four, of this size. */
 static struct schedule_trial *trial_of(struct muster_comm *comm, const struct prepared *call)
 {
     assert(call->kind >= MUSTER_ALL_GATHER && call->kind <= MUSTER_ALL_TO_ALL);
@@ -109,9 +109,8 @@ static void copy_own(const struct exchange *x)
     }
 }
 
-/* After a read of that rank's memory. An outcome; or negative: somebody has closed the
- * communicator.
- */
+/* Called after a read of that rank's memory. Returns an outcome, or a negative number when a rank
+ * has closed the communicator. */
 static int look_again(const struct muster_comm *comm, int rank)
 {
     atomic_thread_fence(memory_order_acquire); /* not before what was read */
@@ -143,7 +142,7 @@ static int read_bytes(const struct muster_comm *comm, int rank, char *to, uint64
     return DONE;
 }
 
-/* In another order on each rank, so that not all read the same memory at once. */
+/* The order differs on each rank, so that not all read the same memory at once. */
 static int read_all(struct muster_comm *comm, const struct large_copy *d)
 {
     const struct exchange *x = d->exchange;
@@ -187,7 +186,7 @@ static bool wait(struct muster_comm *comm, void *own, size_t round, int spins)
     return fast_wait(comm, d->base + (uint32_t)round, d->signature, spins);
 }
 
-/* Of one that may not read all learn it: none tries again. */
+/* When one rank may not read, all learn it, and none tries again. */
 static int hear_outcomes(struct muster_comm *comm, const struct large_copy *d)
 {
     uint64_t worst = DONE;

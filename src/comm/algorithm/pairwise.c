@@ -60,7 +60,7 @@ static void say_filled(struct muster_comm *comm, const struct pairwise *s, struc
     bell_wake(segment_control(&comm->segment, 1 - comm->rank));
 }
 
-/* Of the first chunks only: later ones are sent in trade. */
+/* Publishes the first chunks only: later ones are sent in trade. */
 ROUNDS_INLINE void publish(struct muster_comm *comm, void *own, size_t chunk)
 {
     const struct pairwise *s = own;

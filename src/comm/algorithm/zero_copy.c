@@ -29,7 +29,7 @@ enum { PLACES, SHARE, ROUNDS }; /* what this rank publishes in its rounds */
 
 _Static_assert((int)SCHEDULE_STAGED_BYTES <= (int)BOARD_BYTES, "staged in one slot");
 
-/* Where a buffer lies, the same for all ranks; 0: it is private. */
+/* The offset of the buffer in shared memory, the same for all ranks; 0: the buffer is private. */
 static uint64_t locate(const struct muster_comm *comm, const void *buffer, size_t bytes)
 {
     for (int i = 0; i < comm->num_allocations; i++) {

@@ -24,7 +24,7 @@ static int check_open(const struct muster_comm *comm, struct muster_err *err)
     return r;
 }
 
-/* Those that each call has. */
+/* Takes the fields that every call has. */
 static inline void take_fields(const struct muster_call *call, struct prepared *ret)
 {
     ret->kind = call->kind;

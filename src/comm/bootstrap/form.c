@@ -136,8 +136,8 @@ static int form_all(struct forming *f, struct muster_err *err)
     return r;
 }
 
-/* Those who have connected must not take this for the end of our process, nor for the cause of what
- * they see. */
+/* Ranks that have connected must not take this for the end of our process, nor for the cause of
+ * what they see. */
 static void give_up(const struct forming *f)
 {
     if (phase_of(&f->comm->life) == COMM_FORMING) {

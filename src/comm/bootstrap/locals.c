@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of this host, as far as they have the segment. */
+/* The first rank of this host that has not come for the segment; -1: all have. */
 static int first_missing(const struct muster_comm *comm, const bool *came)
 {
     int l = 1;

@@ -130,7 +130,7 @@ static int visit(struct meeting *m, struct muster_err *err)
     }
 }
 
-/* At all addresses of this machine. */
+/* Listens at all addresses of this machine. */
 static int listen_at(const struct meeting *m, struct muster_err *err)
 {
     uint16_t port = htons((uint16_t)m->options->port);

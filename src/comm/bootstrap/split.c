@@ -41,7 +41,7 @@ struct splitting {
     int index; /* of this rank among them */
 };
 
-/* Those of our colour, in order. */
+/* Chooses the ranks of our colour, in order. */
 static void choose_members(struct splitting *s)
 {
     int size = s->comm->size;
@@ -112,7 +112,7 @@ static int form_part(struct splitting *s, int key, struct muster_comm **ret, str
                      deadline_after_ms(s->options.timeout_ms), &s->options, &watch, ret, err);
 }
 
-/* Of this rank alone: the others must not wait for it. */
+/* Whether the error concerns this rank alone: the others must not wait for it. */
 static bool is_local(int r)
 {
     return r == MUSTER_ENOMEM || r == MUSTER_EOS;

@@ -8,7 +8,7 @@
 
 enum { OVERFLOW_UID = 65534 };
 
-/* Of a user namespace that lacks some users the kernel calls each of those by one and the same
+/* In a user namespace that maps only some users, the kernel shows all others as one and the same
  * number. */
 static bool all_users_have_numbers(void)
 {

@@ -77,7 +77,7 @@ static int listen_unix(struct muster_endpoint *e, struct muster_err *err)
     return 0;
 }
 
-/* Where others reach us: what the socket is bound to. */
+/* Tells the address by which others reach us: the one that the socket is bound to. */
 static void tell_address(struct muster_endpoint *e, const struct address *at)
 {
     struct member *self = &e->self;
@@ -104,7 +104,7 @@ static struct address address_of_member(const struct member *m)
     return a;
 }
 
-/* At the first of these addresses that is ours. */
+/* Listens at the first of these addresses that belongs to this host. */
 static int listen_tcp(struct muster_endpoint *e, const struct address *at, int num,
                       struct muster_err *err)
 {

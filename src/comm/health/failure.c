@@ -166,7 +166,7 @@ int failure_mismatch(struct muster_comm *comm, const struct task *task, int rank
     return fail_mismatch(comm, ours, rank, theirs, err);
 }
 
-/* Also of the calls before, if a rank may have left one of them early. */
+/* Also compares the calls before this one, if a rank may have left one of them early. */
 static int check_records(struct muster_comm *comm, const struct task *task, struct muster_err *err)
 {
     int r = 0;
@@ -181,7 +181,7 @@ static int check_records(struct muster_comm *comm, const struct task *task, stru
     return r;
 }
 
-/* For those who receive, who has left is there until all that it sent has been read. */
+/* To a receiver, a peer that has left is alive until all that it sent has been read. */
 static enum muster_peer_state state_for(const struct muster_comm *comm, const struct task *task,
                                         int rank)
 {
@@ -191,7 +191,7 @@ static enum muster_peer_state state_for(const struct muster_comm *comm, const st
     return brings ? MUSTER_PEER_ALIVE : state;
 }
 
-/* That rank is gone and has not entered this call, or sent nothing of it. */
+/* Whether the rank is gone and has not entered this call, or has sent nothing of it. */
 static bool is_lacking(const struct muster_comm *comm, const struct task *task, int rank)
 {
     if (rank == comm->rank || peers_state(comm, rank) == MUSTER_PEER_ALIVE) {
@@ -224,7 +224,7 @@ bool failure_is_gone(const struct muster_comm *comm, const struct task *task)
                     state_for(comm, task, task->waiting) != MUSTER_PEER_ALIVE;
         return gone || lacks_one(comm, task);
     }
-    /* Whoever has closed in good order sends no more; the others may. */
+    /* A peer that closed in good order sends no more; the others may. */
     int closed = 0, lost = 0;
     for (int r = 0; r < comm->size; r++) {
         enum muster_peer_state state =

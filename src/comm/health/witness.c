@@ -80,7 +80,7 @@ static void start(void)
     witness.process = heartbeat_process();
 }
 
-/* Only a child that is still ours has this number for certain. */
+/* The number is certain only while the child is ours. */
 static void end(void)
 {
     if (witness.pid > 0 && waitpid(witness.pid, NULL, __WALL | WNOHANG) == 0) {

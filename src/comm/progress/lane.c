@@ -34,7 +34,7 @@ static struct muster_request *request_of(struct task *task)
     return (struct muster_request *)(void *)((char *)task - offsetof(struct muster_request, task));
 }
 
-/* By the lane's holder, or with its queue held: who takes out the last one has both. */
+/* The caller holds the lane, or its queue: a thread that takes out the last request holds both. */
 static void append(struct lane *lane, struct muster_request *request)
 {
     assert(!request->next && request_is_pending(request));
@@ -65,7 +65,7 @@ static void unlink_request(struct lane *lane, struct muster_request *request,
     }
 }
 
-/* Of a request that has one behind it nobody else changes anything. */
+/* A request that has another one behind it is changed by nobody else. */
 static void take_out(struct lane *lane, struct muster_request *request)
 {
     struct muster_request *next = after(request);
@@ -93,7 +93,7 @@ void lane_note_failure(struct muster_comm *comm, const struct task *task, int r)
     }
 }
 
-/* By the holder of the lane. */
+/* The caller holds the lane. */
 void lane_finish(struct muster_comm *comm, struct lane *lane, struct muster_request *request, int r)
 {
     assert(request_is_pending(request) && "it ends once");
@@ -235,7 +235,7 @@ bool lane_try_all(struct muster_comm *comm, bool check)
     return moved;
 }
 
-/* By the lane's holder. */
+/* The caller holds the lane. */
 static void start_message(struct muster_comm *comm, struct lane *lane,
                           struct muster_request *request)
 {

@@ -13,7 +13,7 @@
 
 enum { MAX_SPARE = 64 };
 
-/* Of this thread. */
+/* The spare request of this thread. */
 static _Thread_local struct spare {
     struct muster_request *first;
     int num;
@@ -118,7 +118,8 @@ void request_end(struct muster_request *request, int end)
     }
 }
 
-/* Of a pending request; the state before, or that with which it has ended. */
+/* Changes the state of a pending request, and returns the state before, or the one with which it
+ * has ended. */
 static int change(struct muster_request *request, int off, int on)
 {
     int state = atomic_load_explicit(&request->state, memory_order_acquire), next;

@@ -28,7 +28,7 @@ enum {
     INTERRUPT_EVERY_NS = 50 * 1000 * 1000,
 };
 
-/* Without a task this thread waits for one that another runs. */
+/* Without a task this thread waits for one that another thread runs. */
 static bool user_has_enough(struct muster_comm *comm, const struct task *task)
 {
     struct inside place;
@@ -80,7 +80,7 @@ int wait_check(struct waiter *w, struct muster_comm *comm, const struct task *ta
     return may_interrupt ? ask_user(w, comm, task, now, err) : 0;
 }
 
-/* For ranks of this host only: no socket can wake it. */
+/* True when all ranks are on this host: no socket can wake the thread. */
 static bool waits_here(const struct muster_comm *comm, const struct task *task)
 {
     return comm->all_local || (task && task->lane != LANE_MESSAGES && task->waiting >= 0 &&

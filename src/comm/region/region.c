@@ -118,7 +118,8 @@ static bool would_block(void)
     return errno == EAGAIN || errno == EINTR;
 }
 
-/* As much as goes now: the others have their turn. False: the reader is to be hung up on. */
+/* Sends as much as the socket takes, so that the others have their turn. False: the reader is to be
+ * disconnected. */
 static bool send_answer(struct reader *reader)
 {
     bool in_place = reader->answer.in_place;
@@ -145,7 +146,7 @@ static bool send_answer(struct reader *reader)
     return true;
 }
 
-/* Where the pieces are others meanwhile, what it was told of is not there any more. */
+/* When the pieces have changed meanwhile, the place that the reader was told is no longer valid. */
 static bool answer(struct muster_region *region, struct reader *reader)
 {
     pthread_mutex_lock(&region->memory_mutex);
@@ -183,7 +184,7 @@ static void hang_up(struct muster_region *region, int i)
     close(fd);
 }
 
-/* For a newcomer the one goes that was idle longest, if that is long. */
+/* A newcomer replaces the reader that was idle longest, if it was idle for long. */
 static void make_room(struct muster_region *region)
 {
     int idle = 0;

@@ -96,7 +96,7 @@ static int ask(const struct reading *r, int index, size_t offset, size_t bytes,
     return 0;
 }
 
-/* Whether the answer is what was asked for, of the right version. */
+/* Whether the answer is what was asked for, and of the right version. */
 static int check(const struct reading *r, int index, const struct region_answer *answer,
                  struct muster_err *err)
 {
@@ -124,7 +124,7 @@ static int check(const struct reading *r, int index, const struct region_answer 
                              "owner %d sent an answer that does not fit the request", index);
 }
 
-/* Where the bytes go first. */
+/* Where the bytes are put first. */
 static char *find_place(struct reading *r, const struct source *s)
 {
     char *place = region_layout_find(&r->to, s->offset, s->bytes);

@@ -19,8 +19,8 @@ struct region_sum region_sum_start(void)
     return (struct region_sum){.lanes = {1, 2, 3, 4}};
 }
 
-/* In lanes that do not wait for each other. Four variables, not an array: GCC makes vectors of
- * that, whose multiplication is half as fast. */
+/* The sum has four lanes that do not wait for each other. They are four variables and no array: GCC
+ * would make vectors of that, whose multiplication is half as fast. */
 void region_sum_add(struct region_sum *sum, const char *data, size_t bytes)
 {
     enum { WORD = sizeof(uint64_t) };

@@ -35,7 +35,7 @@ static int wait_many(_Atomic uint32_t *const *words, const uint32_t *values, int
 }
 #endif
 
-/* Whoever lacks the call is told so in several ways: ENOSYS by the kernel, EPERM by a container. */
+/* A missing call is reported in several ways: ENOSYS by the kernel, EPERM by a container. */
 static bool has_waited(int r)
 {
     return r >= 0 || errno == EAGAIN || errno == ETIMEDOUT || errno == EINTR;

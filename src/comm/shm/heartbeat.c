@@ -61,8 +61,8 @@ static void beat_all(void)
     pthread_mutex_unlock(&heartbeat.mutex);
 }
 
-/* At every instant the list is whole, or the entry is in list_op_pending: kill -9 may come at any.
- */
+/* At every instant the list is whole, or the entry is in list_op_pending: kill -9 may come at any
+ * instant. */
 static void own(struct heartbeat_word *word)
 {
     heartbeat.list.list_op_pending = &word->node;

@@ -12,7 +12,7 @@ _Static_assert(LINE_RING_BLOCK_BYTES % SEGMENT_LINE == 0, "blocks are whole line
 /* Who sends an answer waits for the lines that it claims. */
 enum { CLAIM_ABOVE_BYTES = 2 * SEGMENT_LINE };
 enum { EXPECTED_LINES = 2 };
-/* So much of a copy is copied while the lines of the next so much are taken. */
+/* Lines are taken this many bytes ahead of the copy. */
 enum { AHEAD_BYTES = 1024 };
 
 /* The line of a header. */
@@ -27,7 +27,7 @@ static uint64_t end_of_line(uint64_t at)
     return (at + SEGMENT_LINE - 1) / SEGMENT_LINE * SEGMENT_LINE;
 }
 
-/* Where this place of the stream lies in the ring's memory. */
+/* The address in the ring of this position of the stream. */
 static size_t place_of(const struct line_ring_end *end, uint64_t at)
 {
     return (size_t)at & (end->ring_bytes - 1);

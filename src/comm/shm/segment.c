@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* In the last word of the first page, where every version looks for it: changed with the layout. */
+/* The format lies in the last word of the first page, where every version looks for it. It changes
+ * with the layout. */
 static const uint64_t format = UINT64_C(0x6d7573746572) << 16 | 7;
 
 static _Atomic uint64_t *format_of(const struct segment *s)
@@ -120,7 +121,8 @@ int segment_create(int size, struct segment *ret, struct muster_err *err)
     return r;
 }
 
-/* Where a file ends before its mapping does, or is cut off later, touching it is a SIGBUS. */
+/* When a file ends before its mapping does, or is truncated later, a touch of the missing part is a
+ * SIGBUS. */
 static bool has_size(const struct segment *s)
 {
     struct stat file;

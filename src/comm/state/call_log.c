@@ -6,7 +6,8 @@
  */
 #include "comm/state/call_log.h"
 
-/* Which block is how long, in 32 bits; never 0. Of an all-to-all each rank knows its own only. */
+/* A digest of the blocks' lengths, in 32 bits; never 0. In an all-to-all each rank knows only its
+ * own. */
 static uint64_t counts_digest(const struct prepared *call, int size)
 {
     uint64_t mix = 1;

@@ -55,7 +55,8 @@ bool beat_receive(int fd, uint64_t generation, int rank, uint32_t *ret_word)
     struct beat beat;
     bool heard = false;
     ssize_t n;
-    /* That one of ours was refused is told once, and bars what has come. */
+    /* An error that one of our beats was refused is reported once, before the beats that have
+     * arrived. */
     while (fd >= 0 && ((n = recv(fd, &beat, sizeof beat, 0)) >= 0 || errno == ECONNREFUSED)) {
         if (n == (ssize_t)sizeof beat && is_of(&beat, generation, rank)) {
             heard = true;

@@ -133,7 +133,8 @@ void link_free(struct muster_comm *comm)
 
 /* ---- waiting ---- */
 
-/* Only what somebody waits for: an early frame of another rank must not keep us awake. */
+/* Polls only what somebody waits for: an early frame of another rank must not keep this thread
+ * awake. */
 static int add_poll(struct pollfd *fds, int num, const struct channel *c)
 {
     bool in = atomic_load_explicit(&c->wants_read, memory_order_relaxed);
@@ -160,7 +161,7 @@ void link_ask(struct muster_comm *comm, int rank)
     }
 }
 
-/* As many as there is room for. */
+/* Adds as many as there is room for. */
 static int add_polls(const struct muster_comm *comm, struct pollfd *fds, int num)
 {
     for (int r = 0; r < comm->size && num + LINK_CHANNELS <= MAX_POLLS; r++) {

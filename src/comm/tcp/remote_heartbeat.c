@@ -27,8 +27,8 @@ enum {
     HEARTBEAT_NOTHING = 4,
     HEARTBEAT_TRACED = 5, /* a beat of a rank that a debugger may stop at any time */
     PROMPT_FRAMES = 64,   /* 2 KiB: see send_last */
-    /* Of one that has left, its kernel alone sends, and twice as late each time that it is lost: at
-     * 0.2, 0.6, 1.4, 3 and 6.2 s. */
+    /* A rank that has left is served by its kernel alone, which sends a lost segment again after
+     * twice the time: at 0.2, 0.6, 1.4, 3 and 6.2 s. */
     PATIENCE_WITH_KERNELS = 10,
 };
 

@@ -77,8 +77,8 @@ static void add_rendezvous_conf(struct build *b, const json_t *conf, json_t *env
     buf_done(&text);
 }
 
-/* Without an id torchrun says "none", so two jobs on one etcd would meet (#1638). c10d keeps its
- * store inside the job, where any id does. */
+/* Without an id torchrun uses "none", so that two jobs on one etcd would meet (#1638). c10d keeps
+ * its store inside the job, where any id is safe. */
 static const char *rendezvous_id(const struct job *job)
 {
     const struct job_elastic *e = &job->elastic;
@@ -117,7 +117,7 @@ static void add_elastic(struct build *b, const struct job *job, json_t *env)
     }
 }
 
-/* As torchrun's agent sets them, which is what scripts look at to resume. */
+/* The variables that torchrun's agent sets; scripts read them to resume. */
 static void add_attempt(struct build *b, const struct job *job, json_t *env)
 {
     int64_t attempt = control_attempt_read(job).number;

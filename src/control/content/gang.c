@@ -49,7 +49,7 @@ static int32_t min_member(const struct job *job)
     return given ? (int32_t)json_integer_value(given) : job_total_replicas(job);
 }
 
-/* Those given, else the requests of the first pods that are waited for. */
+/* The resources that the job states, else the requests of the first minAvailable pods. */
 static json_t *min_resources(const struct job *job)
 {
     const json_t *given = policy_of(job, "minResources");

@@ -21,7 +21,7 @@ static void share_all(struct build *b, json_t *to, const json_t *from, const cha
     }
 }
 
-/* Only the controller among the owners is asked for. */
+/* Only the controller among the owners matters. */
 static void project_owner(struct build *b, json_t *to, const json_t *metadata)
 {
     static const char *const fields[] = {"kind", "name", "uid", "controller", NULL};

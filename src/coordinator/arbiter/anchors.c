@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 
-/* Of all data sets one at most has such steps. */
+/* At most one of the data sets has such steps. */
 static bool find(const struct shard_state *shard, struct shard_progress *ret, uint32_t *ret_number)
 {
     for (*ret_number = 0; shard_progress(shard, *ret_number, ret); ++*ret_number) {
@@ -81,7 +81,8 @@ void arbiter_anchor_move(struct arbiter *a, const struct rendezvous_effect *effe
     a->anchor = anchor;
 }
 
-/* Of the log as it is now, unless steps have followed (a snapshot's). */
+/* Whether the anchor agrees with the log as it is now. When steps have followed (in a snapshot)
+ * there is nothing to compare. */
 static bool is_of_log(const struct arbiter *a, const struct shard_progress *data,
                       const struct shard_anchor *anchor)
 {
@@ -118,7 +119,7 @@ static const struct shard_anchor *anchor_now(const struct arbiter *a)
     return a->ledger.version < a->anchor.version ? &a->anchor_before : &a->anchor;
 }
 
-/* Of a data set's steps, whether or not they follow the workers. */
+/* The anchor of a data set's steps, whether or not their size follows the workers. */
 static struct shard_anchor anchor_in(const struct shard_anchor *anchor,
                                      const struct shard_dataset *spec)
 {

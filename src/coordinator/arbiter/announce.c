@@ -45,7 +45,7 @@ static void keep_prepared(struct arbiter *a)
     arbiter_fail(a, entry_write_message(&message, &a->prepared, a->err));
 }
 
-/* That of the first members: whoever has another one was refused. */
+/* Appends the environment of the first members: a worker with another one was refused. */
 static void append_environment(struct arbiter *a)
 {
     size_t offset = a->out->bytes.used;

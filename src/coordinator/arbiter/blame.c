@@ -50,7 +50,7 @@ static uint32_t tries_of(const struct arbiter *a, struct shard_range range, uint
     return tries;
 }
 
-/* Where there is no room nothing is suspected: then more workers have to die. */
+/* Without room nothing is suspected: more workers have to die until the record is named. */
 static void keep_suspect(struct arbiter *a, struct arbiter_suspect suspect)
 {
     if (suspect.range.count > 0 && a->suspect_count < WIRE_SUSPECTS_MAX) {
@@ -276,7 +276,7 @@ static void judge(struct arbiter *a, const struct arbiter_death *death, enum arb
     }
 }
 
-/* Without room the oldest is never judged. */
+/* Without room the oldest death is dropped, and never judged. */
 static void keep(struct arbiter *a, const struct arbiter_death *death)
 {
     if (a->death_count == ARBITER_DEATHS_MAX) {

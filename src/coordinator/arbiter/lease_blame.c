@@ -101,7 +101,8 @@ void leases_name(struct arbiter *a, const struct shard_effect *named)
     buf_done(&why);
 }
 
-/* Of each one of the epoch in which its workers died, and of every later one. */
+/* Counts the records that were left out in the epoch in which their workers died, and in every
+ * later one. */
 uint64_t leases_left_out(const struct leases *leases, uint32_t dataset)
 {
     struct shard_progress data;

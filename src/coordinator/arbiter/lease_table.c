@@ -77,7 +77,7 @@ void leases_remove_owner(struct leases *leases, struct lease_owner *owner)
 
 /* ---- What members are told ---- */
 
-/* Of records that follow from others, a member may hear only when those are in the journal. */
+/* A member may hear of the lease only when the records from which it follows are in the journal. */
 static void send_leased(struct arbiter *a, uint64_t to, const struct wire_leased *leased)
 {
     struct wire_message message = {.kind = WIRE_LEASED, .leased = *leased};

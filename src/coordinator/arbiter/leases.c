@@ -209,7 +209,7 @@ bool leases_bury(struct arbiter *a, uint64_t incarnation, enum arbiter_cause cau
     return known;
 }
 
-/* In this term it died with what it held. */
+/* The member died in this term, with what it held. */
 bool leases_bury_gone(struct arbiter *a, uint64_t incarnation)
 {
     const struct lease_owner *owner = leases_owner(&a->leases, incarnation);

@@ -135,7 +135,7 @@ static void replay_generation(struct arbiter *a, const struct arbiter_event *eve
     free(room.memory);
 }
 
-/* Of the members as they were opened: each is in the slot of its place. */
+/* The names are those of the members as they were opened: each is in the slot of its place. */
 static void replay_names(struct arbiter *a, const uint8_t *bytes, size_t count)
 {
     size_t members = count / ARBITER_NAME_BYTES;

@@ -74,7 +74,7 @@ uint32_t arbiter_granted_to_one(const struct shard_effects *effects, size_t firs
     return count;
 }
 
-/* Of records that follow from a step, a member may hear only when the step is in the journal. */
+/* A member may hear of records that follow from a step only when the step is in the journal. */
 void arbiter_send_grant(struct arbiter *a, uint64_t to, const struct wire_grant *grant)
 {
     struct wire_message message = {.kind = WIRE_GRANT, .grant = *grant};
@@ -99,7 +99,7 @@ void arbiter_send_grants(struct arbiter *a)
 
 /* ---- OPEN ---- */
 
-/* That of a process which joins with the event at hand is in its message. */
+/* The address of a process that joins with the current event is in its message. */
 static const struct wire_address *address_of(const struct arbiter *a, uint32_t slot)
 {
     static const struct wire_address unknown;
@@ -121,7 +121,7 @@ void arbiter_clean_name(const struct wire_text *name, char ret[ARBITER_NAME_BYTE
     }
 }
 
-/* As with the address. */
+/* The name is found in the same way as the address. */
 static void name_of(const struct arbiter *a, uint32_t slot, char ret[ARBITER_NAME_BYTES])
 {
     uint64_t incarnation = a->rendezvous->peers[slot].incarnation;
@@ -161,8 +161,8 @@ static uint32_t list_members(const struct arbiter *a, bool next, struct wire_mem
     return count;
 }
 
-/* Which checkpoint has that version. Of a generation that began long ago there may be none any
- * more: it has gone on since. */
+/* The index of the oldest checkpoint of that version or later. For a generation that began long ago
+ * there may be none any more: it has gone on since. */
 static size_t oldest_after(const struct arbiter *a, uint64_t version)
 {
     size_t i = 0;

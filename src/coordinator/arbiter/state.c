@@ -120,8 +120,8 @@ bool arbiter_knows(const struct arbiter *a, uint64_t incarnation)
     return rendezvous_find(a->rendezvous, incarnation) || leases_owner(&a->leases, incarnation);
 }
 
-/* Also of one that was left out by the step at hand: then it has no slot, or is no owner, any more.
- */
+/* Finds members that the current step has left out as well: they have no slot, or own nothing, any
+ * more. */
 const char *arbiter_name(const struct arbiter *a, uint64_t incarnation)
 {
     for (uint32_t i = 0; i < a->rendezvous->room; i++) {

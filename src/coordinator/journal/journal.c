@@ -163,7 +163,8 @@ static bool is_at(const char *path, int fd)
            own.st_ino == found.st_ino;
 }
 
-/* Where two may write, the files of their names are looked at before they are exchanged. */
+/* Another process may write, too: the files of both names are compared with ours before they are
+ * exchanged. */
 static bool is_taken(const struct journal *journal, int new_fd)
 {
     bool ours =

@@ -218,8 +218,8 @@ int server_listener_open(struct server_listener *listener, const char *address,
 
 /* ---- Accepting ---- */
 
-/* With no descriptor left, who waits would wait for ever, and the loop would not: it is let in for
- * the moment that it takes to hang up. */
+/* When no descriptor is left, a client in the backlog would wait for ever, and the loop would spin:
+ * it is accepted, with the spare descriptor, and closed at once. */
 static bool turn_away(struct server_listener *listener)
 {
     if (listener->spare < 0) {

@@ -108,7 +108,8 @@ static void announce(struct server *s)
     }
 }
 
-/* Before the loop waits: all that came meanwhile is decided, written once, and announced. */
+/* Runs before the loop waits: all that has arrived meanwhile is decided, written once, and
+ * announced. */
 static void on_prepare(uv_prepare_t *handle)
 {
     struct server *s = handle->data;
@@ -220,8 +221,8 @@ static void watch(struct server *s)
     uv_signal_start(&s->on_int, on_signal, SIGINT);
 }
 
-/* Also when the journal said so at the beginning, and nobody listens: the coordinator before may
- * have been killed at its end. */
+/* Also done when the journal said so at the beginning, and nobody listens: the coordinator before
+ * may have been killed at its end. */
 static void note_end(struct server *s)
 {
     bool ended = s->over && s->result == 0 && s->options->marks_done;

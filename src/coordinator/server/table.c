@@ -57,7 +57,7 @@ int server_table_add(struct server_table *table, uint64_t key, void *value)
     return r;
 }
 
-/* Those behind it that were pushed on by it move up. */
+/* The entries behind it that it had pushed on move up. */
 void server_table_remove(struct server_table *table, uint64_t key)
 {
     struct server_slot *slot = slot_of(table, key);

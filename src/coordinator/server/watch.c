@@ -69,7 +69,7 @@ static int open_peer(int fd, const struct wire_hello *hello, pid_t *ret_pid)
 
 /* ---- Out of memory: the kernel kills by SIGKILL, and counts it in the cgroup ---- */
 
-/* Where memory is a controller of version 1, version 2 has no limits of it. */
+/* When version 1 has the memory controller, version 2 has no memory limits. */
 static char *find_events(pid_t pid)
 {
     char path[64], *events = NULL;
@@ -99,8 +99,8 @@ static uint64_t count_oom_kills(const char *events)
 
 /* ---- How it ended ---- */
 
-/* As in kernel 6.15, where this says how a process ended that its parent has waited
- * for. */
+/* The layout of kernel 6.15, which can say how a process ended after its parent has waited for it.
+ */
 struct exit_info {
     uint64_t mask;
     uint64_t cgroup;
@@ -111,8 +111,8 @@ struct exit_info {
 #define EXIT_INFO_STATUS (UINT64_C(1) << 3)
 #define EXIT_INFO_ASK _IOWR(0xFF, 11, struct exit_info)
 
-/* Before its parent has, or just as it does (X): the field of /proc that says it is zero for other
- * users' processes. */
+/* Reads the exit code before the parent has waited, or while it does (X). For processes of other
+ * users /proc shows zero in that field. */
 static bool read_zombie(const struct server_watch *watch, int *ret_status)
 {
     char path[64];
@@ -214,7 +214,7 @@ struct server_watch *server_watch_start(uv_loop_t *loop, int socket, const struc
 
 /* ---- For a coordinator that begins again ---- */
 
-/* In the kernel's ticks; 0: it does not say. */
+/* In ticks of the kernel; 0: it is unknown. */
 static uint64_t began_at(pid_t pid)
 {
     struct process_stat is;

@@ -23,7 +23,7 @@
 
 /* ---- What the supervisor says ---- */
 
-/* For what is about the whole job. */
+/* Events about the whole job are about this pod. */
 static struct agent_pod *first_pod(const struct agent_job *job)
 {
     struct agent_pod *pod = job->agent->pods;
@@ -73,7 +73,7 @@ static void on_started(void *data, const char *id, int64_t at_unix_ms)
     post(data, id, (struct pod_event){.kind = POD_STARTED, .at_unix_ms = at_unix_ms});
 }
 
-/* Of an elastic job that has failed, its coordinator knows why. */
+/* When an elastic job has failed, its coordinator knows why. */
 static const char *why_exited(const struct agent_job *job, const struct process_exit *exit,
                               char room[ELASTIC_WHY_BYTES])
 {

@@ -16,7 +16,7 @@
 
 /* ---- What its machine asks for ---- */
 
-/* That its supervisor is gone is about to be told. */
+/* Does nothing when the supervisor is gone: the event that says so is on its way. */
 static void start_container(struct agent_pod *pod, const struct pod_effect *effect)
 {
     struct muster_err err = MUSTER_ERR_INIT;
@@ -30,7 +30,8 @@ static void start_container(struct agent_pod *pod, const struct pod_effect *effe
     }
 }
 
-/* For what the job only adds to: without it a signal is still sent. New reference or NULL. */
+/* The job that owns the pod, for additions only: without it a signal is still sent. New reference
+ * or NULL. */
 static json_t *owner_if_readable(const struct agent_pod *pod)
 {
     json_t *job = NULL;

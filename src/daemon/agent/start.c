@@ -65,7 +65,7 @@ static bool port_taken(void *data, int port)
     return false;
 }
 
-/* On a network of its own the job keeps the cluster's ports. */
+/* A job with a network of its own keeps the cluster's ports. */
 static int local_addresses(struct agent_pod *pod, const struct job *job, struct address_map *ret,
                            struct muster_err *err)
 {

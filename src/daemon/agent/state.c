@@ -9,7 +9,7 @@
 
 #define BIT(state) (1U << AGENT_POD_##state)
 
-/* Which states may come next. */
+/* The states that may come next. */
 static const unsigned next_states[AGENT_POD_STATES] = {
     [AGENT_POD_ADMITTING] = BIT(ADOPTING),
     [AGENT_POD_ADOPTING] = BIT(ADOPTED) | BIT(KEEPING),
@@ -119,7 +119,7 @@ void step_close_job(struct agent_state *state, struct step_job *job)
     forget_job(state, job);
 }
 
-/* Without pods a supervisor ends. */
+/* A supervisor without pods ends. */
 static void leave_job(struct agent_state *state, struct step_job *job)
 {
     assert(job->pods > 0 && job->state != AGENT_JOB_ENDING);
@@ -250,7 +250,7 @@ bool agent_state_job_runs(const struct agent_state *state, int64_t job)
 
 #define JOB_BIT(state) (1U << AGENT_JOB_##state)
 
-/* In which states of its job a pod may be in one. */
+/* The states of its job in which a pod may be in each state. */
 static const unsigned states_of_job[AGENT_POD_STATES] = {
     [AGENT_POD_ADMITTING] = JOB_BIT(OPENING) | JOB_BIT(STARTING) | JOB_BIT(READY) | JOB_BIT(OVER),
     [AGENT_POD_ADOPTING] = JOB_BIT(STARTING) | JOB_BIT(OVER),

@@ -79,11 +79,11 @@ int archive_record(const struct home *home, struct store *store, const json_t *j
     muster_auto(doc) json_t *record =
         json_pack("{s:I, s:O, s:O}", "run", (json_int_t)run, "job", job, "pods", pods);
     muster_auto(free) char *text = record ? doc_print(record) : NULL;
-    /* Not synced: a power cut takes the deletion with it as well (store.h). */
+    /* Not synced: a power cut would take the deletion with it as well (store.h). */
     return text ? file_put(path, text, strlen(text), 0600, err) : err_no_memory(err);
 }
 
-/* Where the pod of that uid is; the length where it is not. */
+/* The index of the pod of that uid; the length of the list when there is none. */
 static size_t find_uid(const json_t *pods, const char *uid)
 {
     size_t i;

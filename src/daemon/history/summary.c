@@ -30,7 +30,7 @@ static json_t *replica(const json_t *pod)
                      (json_int_t)doc_int(status, "restartCount", 0));
 }
 
-/* As a shell takes it. "$$" is Kubernetes' "$". */
+/* Adds the word as a shell reads it. "$$" is Kubernetes' "$". */
 static void add_word(const char *word, struct buf *out)
 {
     struct buf own;
@@ -53,7 +53,8 @@ static void add_words(const json_t *words, struct buf *out)
     }
 }
 
-/* Of the Master, else of the Workers. Cut where it is very long: the whole one is in job.json. */
+/* Adds the command of the Master, else of the Workers. A very long one is cut: job.json has all of
+ * it. */
 static void add_command(const json_t *job, struct buf *out)
 {
     const json_t *specs = doc_at(job, "spec.pytorchReplicaSpecs");

@@ -87,7 +87,7 @@ static bool keeps_runs(const struct sweep *sweep)
     return sweep->limits.runs_per_name > 0 && sweep->limits.bytes > 0;
 }
 
-/* On a full disk, too, a job can be deleted: that may be what makes room. */
+/* A job must be deletable on a full disk: its deletion may be what makes room. */
 static void on_delete(void *arg, const char *resource, const json_t *object)
 {
     struct sweep *sweep = arg;

@@ -16,7 +16,7 @@
 
 enum { PATH_BYTES = 320 };
 
-/* Where the first request for GPUs stands. */
+/* Remembers the path of the first request for GPUs. */
 static int note_gpu_path(void *context, const json_t *container, const char *role, const char *path)
 {
     (void)role;

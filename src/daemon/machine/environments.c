@@ -121,7 +121,7 @@ static void on_timer(uv_timer_t *timer)
     clean(timer->data);
 }
 
-/* Only a job or pod that is over, or gone, can leave an environment behind. */
+/* Only a job or pod that has ended, or was deleted, can leave an environment behind. */
 static void on_change(void *arg, const struct store_change *change)
 {
     struct environments *e = arg;
@@ -260,7 +260,7 @@ static void on_written(void *data)
     put->then = NULL;
 }
 
-/* Of one that is dropped at the end of this program nobody was told. */
+/* The program ends, and nobody hears of an environment that is dropped now. */
 static void drop_put(void *data)
 {
     struct put *put = data;

@@ -22,7 +22,8 @@
 
 enum { WORD_BYTES_MAX = 1 << 20, STALL_MS_DEFAULT = 60000, SERVICES_MAX = 512 };
 
-/* Where it was submitted; the controller's own folder at home for a job that came by kubectl. */
+/* The folder in which it was submitted; for a job that came by kubectl, the home folder of the
+ * controller's user. */
 static json_t *submitted(const json_t *job)
 {
     const char *text = job ? jobs_annotation(job, JOB_ANNOTATION_SUBMIT) : NULL;
@@ -82,8 +83,8 @@ static void localize(const struct launch *l, json_t *env)
     }
 }
 
-/* Where `import muster` finds the package: beside the program, in a build folder or installed. NULL
- * when nowhere. */
+/* The folder in which `import muster` finds the package: beside the program, in a build folder or
+ * installed. NULL: there is none. */
 static char *python_folder(void)
 {
     static const char *const places[] = {"../python", "../lib/muster/python"};

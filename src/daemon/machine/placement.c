@@ -117,7 +117,7 @@ bool placement_holds(const struct placement *p, int port)
     return false;
 }
 
-/* From a random start, so that two controllers on one machine seldom try the same. */
+/* The search starts at random, so that two controllers on one machine seldom try the same port. */
 static int find_port(const struct placement *p, bool (*taken)(void *data, int port), void *data)
 {
     const int span = PORT_LAST - PORT_FIRST + 1;

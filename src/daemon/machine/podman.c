@@ -153,9 +153,8 @@ static void add_limits(const struct podman_container *c, json_t *words)
     }
 }
 
-/* As the hosts file of a process has them; each is a word of a command, so of a large job the
- * first.
- */
+/* Adds the lines of a process's hosts file. Each is a word of the command, so a large job has only
+ * its first ones. */
 static void add_hosts(const struct podman_container *c, json_t *words)
 {
     static const char *const ends[] = {"", ".svc", ".svc.cluster.local"};

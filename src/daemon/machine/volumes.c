@@ -65,8 +65,8 @@ static int find_object(const struct request *q, const char *resource, const char
                              resource, name, why.text);
 }
 
-/* Where claims are, so that nobody else gets at one, though MUSTER_HOME be a folder of the user's
- * that others may enter. The claims themselves may be those of a container's user. */
+/* Makes the folder of claims private, even when MUSTER_HOME is a folder that others may enter. A
+ * claim itself may belong to a container's user. */
 static int make_private(const struct request *q)
 {
     muster_auto(free) char *folder = file_join(q->sources->home, "volumes");
@@ -114,7 +114,7 @@ static bool is_file_name(const char *name)
     return *name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
-/* Of a key's file: the item's own, or the volume's. */
+/* The mode of a key's file: the item's own, or the volume's. */
 static mode_t mode_of(const struct request *q, const char *file)
 {
     int64_t mode = doc_int(q->source, "defaultMode", 0644);

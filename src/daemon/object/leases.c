@@ -112,7 +112,7 @@ static void end_job(struct store *store, const json_t *job, const char *why)
     }
 }
 
-/* Which leases are over. */
+/* Says which leases are over. */
 typedef bool (*over_fn)(const struct leases *leases, const char *lease, const char *id);
 
 static bool is_that(const struct leases *leases, const char *lease, const char *id)

@@ -57,7 +57,7 @@ static int exec_in(const struct home *home, struct store *store, const struct st
 
 /* ---- stdin ---- */
 
-/* Of a standard input the client hears that it closes. */
+/* The socket of standard input is there so that the client hears when it closes. */
 static void on_stdin_socket(void *arg, int fd)
 {
     const struct handover_packet packet = {.kind = HANDOVER_STDIN};

@@ -17,7 +17,7 @@
 
 enum { NAMESPACE_BYTES = 64, NAME_BYTES = 254 };
 
-/* By their beginning; one that has not begun is the newest. */
+/* Orders by their beginning; a run that has not begun is the newest. */
 static int newest_first(const json_t *a, const json_t *b)
 {
     int order = strcmp(doc_text(b, "started", "9999"), doc_text(a, "started", "9999"));

@@ -243,8 +243,7 @@ static void on_pod_stream(void *arg, const char *what, const json_t *pod,
     streams_handle(routes->streams, what, pod, request, reply);
 }
 
-/* On a disk that is as good as full an object could still be written, but not what becomes of it.
- */
+/* On an almost full disk an object could still be written, but not its later states. */
 static int check_space(const char *home, struct muster_err *err)
 {
     struct statvfs disk;

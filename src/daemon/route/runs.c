@@ -155,7 +155,7 @@ static int no_such_run(const struct history_run *run, struct muster_err *err)
                        (long long)run->run, run->name);
 }
 
-/* Of a job that is there, or is not in the history yet. */
+/* Takes a job that still exists, or is not in the history yet. */
 static void take_object(const struct run_places *places, const json_t *job, json_t *pods,
                         json_t *summary, struct found_run *ret)
 {

@@ -122,7 +122,7 @@ void logs_stream_folder(uv_loop_t *loop, const char *folder, const struct api_lo
     struct muster_err err = MUSTER_ERR_INIT;
     int r = folder ? start(loop, &options, reply, &err) : err_no_memory(&err);
     if (r == MUSTER_ENOENT && !query->previous) {
-        /* As the kubelet says it: kubectl logs -f tries again on a 400. */
+        /* The kubelet's words: kubectl logs -f tries again on a 400. */
         muster_fail(&err, MUSTER_EINVAL, "container \"%s\" in pod \"%s\" is waiting to start",
                     query->container, doc_text(pod, "metadata.name", ""));
     }

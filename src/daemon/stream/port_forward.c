@@ -275,7 +275,8 @@ static struct pair *pair_with_data(const struct tunnel *t, uint32_t stream)
     return pair;
 }
 
-/* Of a stream that is over, some may still be on its way; on an error stream nothing comes. */
+/* Data of a stream that has ended may still arrive, and is dropped; an error stream carries none.
+ */
 static void take_data(struct tunnel *t, const struct spdy_event *event)
 {
     struct pair *pair = pair_with_data(t, event->stream);

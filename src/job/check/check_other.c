@@ -11,7 +11,7 @@
 
 enum { KEY_BYTES_MAX = 253, DATA_BYTES_MAX = 1 << 20 };
 
-/* Which keys the data of a Secret of some types must have. */
+/* The keys that the data of some types of Secrets must have. */
 static const struct type {
     const char *type;
     const char *keys[2];

@@ -146,7 +146,7 @@ static int add_object(struct reader *reader, const struct yaml_document *source)
     return 0;
 }
 
-/* As kubectl prints several objects: kind List, or PyTorchJobList. */
+/* Several objects, as kubectl prints them: kind List, or PyTorchJobList. */
 static bool is_list(const json_t *object)
 {
     const char *kind = doc_text(object, "kind", "");

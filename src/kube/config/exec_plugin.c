@@ -165,7 +165,7 @@ static void become(const struct plugin *p, int out)
     _exit(CANNOT_START);
 }
 
-/* To the end of its output, its time, or more than it may print. */
+/* Reads until the end of its output, its time limit, or the most that it may print. */
 static int read_all(int fd, int64_t until_ms, struct buf *ret, struct muster_err *err)
 {
     for (;;) {

@@ -170,7 +170,7 @@ static void on_got(void *arg, const struct cluster_answer *answer)
     }
 }
 
-/* Whoever leads knows the Lease; the others ask for it each time. */
+/* The leader knows the Lease; the other replicas read it each time. */
 static void on_tick(uv_timer_t *timer)
 {
     struct leader *l = timer->data;

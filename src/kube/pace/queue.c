@@ -30,7 +30,7 @@ static bool same_group(const struct pace_item *a, const struct pace_item *b)
     return a->group == b->group || (a->group && b->group && strcmp(a->group, b->group) == 0);
 }
 
-/* Of its group, in its lane; NULL: none. */
+/* The first item of its group in its lane; NULL: there is none. */
 static struct pace_item *first_of_group(const struct pace *q, const struct pace_item *item)
 {
     struct pace_item *first = q->lanes[item->lane];
@@ -113,8 +113,8 @@ void pace_remove(struct pace *q, struct pace_item *item)
     q->count--;
 }
 
-/* Those that are due go into their lanes; finds out anew when to wake. Looks at all that are not
- * sent, hence only when wake_ms has come. */
+/* Moves the items that are due into their lanes, and computes when to wake next. It looks at all
+ * that are not sent, hence only when wake_ms has come. */
 static void look_through(struct pace *q, int64_t now_ms)
 {
     struct pace_item *item, *next;

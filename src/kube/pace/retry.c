@@ -48,7 +48,7 @@ int64_t retry_delay_ms(const struct retry_outcome *outcome, struct retry_chance 
     int64_t backoff = retry_backoff_ms(outcome->tried, RETRY_FIRST_MS, RETRY_MAX_MS, chance);
     int64_t asked = outcome->retry_after_ms;
     asked = asked < RETRY_AFTER_MAX_MS ? asked : RETRY_AFTER_MAX_MS;
-    /* Those who were sent away together shall not come back together. */
+    /* Adds jitter: clients that were refused together must not return together. */
     return asked > 0 ? asked + backoff / 4 : backoff;
 }
 

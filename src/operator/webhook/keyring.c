@@ -178,7 +178,7 @@ static int list_authorities(struct keyring *k, bool with_older, struct muster_er
     return 0;
 }
 
-/* Of the list in the Secret only the first certificate is the newest. */
+/* Only the first certificate of the list in the Secret is the newest. */
 static void cut_after_first(char *pem)
 {
     char *end = strstr(pem, END_OF_CERTIFICATE);

@@ -270,8 +270,9 @@ static ssize_t fill(struct process_log *log)
     }
 }
 
-/* Of a line that fills the whole buffer the rest is shown after all: a log may be one long line
- * (progress bars that only ever return), of which nothing would be left. */
+/* Skips the rest of a line. When the line fills the whole buffer the rest is shown after all: a log
+ * may be one long line (a progress bar that only sends carriage returns), of which nothing would be
+ * left. */
 static void skip_rest_of_line(struct process_log *log)
 {
     size_t have = log->raw_to - log->raw_from;

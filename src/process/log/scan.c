@@ -176,7 +176,7 @@ static bool in_range(const struct log_range *range, uint64_t offset)
     return offset >= range->from && offset < range->to;
 }
 
-/* Where the segment ends, in the stream, if the bytes of `without` are left out. */
+/* The end of the segment, in the stream, when the bytes of `without` are left out. */
 static uint64_t segment_end(const struct log_segment *segment, const struct log_range *without)
 {
     uint64_t end = segment->base + segment_bytes(segment);

@@ -199,7 +199,7 @@ static void add(struct log_writer *w, const char *text, size_t bytes)
     w->used += written > 0 ? (uint64_t)written : 0;
 }
 
-/* For readers that leave out what was added; without it they show it. */
+/* Marks added bytes for readers that leave them out; without the mark they are shown. */
 static void mark_added(const struct log_writer *w, uint64_t bytes, int64_t now_unix_ms)
 {
     const struct log_mark marks[] = {{now_unix_ms, w->added_at},

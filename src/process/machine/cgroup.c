@@ -247,8 +247,8 @@ void cgroup_done(struct cgroup *group)
     *group = (struct cgroup){0};
 }
 
-/* In version 2 a process may be moved only by who may write to the parent of both groups, too, and
- * not into or out of a threaded one. */
+/* In version 2 the caller must also be able to write to the common parent of both groups, and
+ * neither may be threaded. */
 static int cannot_enter(enum cgroup_kind kind, int why, struct muster_err *err)
 {
     bool not_permitted = why == EACCES || why == EPERM || why == EROFS || why == EOPNOTSUPP;

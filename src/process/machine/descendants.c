@@ -121,7 +121,7 @@ static int open_process(pid_t pid)
     return fd >= 0 || errno == ESRCH || errno == EINVAL ? fd : -2;
 }
 
-/* By number only where there is no pidfd. */
+/* The number is used only where there is no pidfd. */
 static bool send_to(int fd, pid_t pid, int number)
 {
     return fd >= 0 ? syscall(SYS_pidfd_send_signal, fd, number, NULL, 0) == 0

@@ -56,7 +56,7 @@ static int is_bus(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* By bus, as CUDA counts where all are of one kind. */
+/* Orders by bus, as CUDA does where all GPUs are of one kind. */
 static void look_at_driver(struct gpus *gpus, const char *root)
 {
     muster_auto(free) char *path = NULL;

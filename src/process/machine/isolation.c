@@ -53,8 +53,8 @@ static bool enter(enum isolation_mode mode, bool network_private)
     return (mode != ISOLATION_USER_NAMESPACE || enter_user_namespace()) && unshare(flags) == 0;
 }
 
-/* In a child: also that a mount namespace can be had and changed, which containers need. Its exit
- * code is an errno. */
+/* The child also tries that a mount namespace can be made and changed, which containers need. Its
+ * exit code is an errno. */
 static int try_in_child(enum isolation_mode mode, bool network_private)
 {
     pid_t child = fork();
@@ -130,7 +130,7 @@ static int start_init(struct isolation *isolation, struct muster_err *err)
     return 0;
 }
 
-/* Where nobody can say so it is taken for up. */
+/* When it cannot be read, the loopback is taken to be up. */
 static bool loopback_is_down(void)
 {
     struct ifreq request = {.ifr_name = "lo"};

@@ -139,7 +139,7 @@ static bool is_executable_file(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
 }
 
-/* As runc: the container's own PATH, and the first name that can be executed. */
+/* Searches as runc does: the container's own PATH, and the first name that can be executed. */
 static bool find_in_path(const char *command, char *const *env, char found[PATH_MAX])
 {
     const char *at = env_value(env, "PATH");
@@ -305,7 +305,7 @@ __attribute__((noreturn)) void execute(const struct monitor_plan *plan, int inpu
     } else if (say_hello(control_fd) && enter_groups(plan->entrances, control_fd, &failure) &&
                set_streams(streams, &failure) && become_user(spec, &failure) &&
                enter_folder(spec, &failure)) {
-        /* After the change of user, which clears it. The monitor's end is the container's. */
+        /* Must follow the change of user, which clears it. The container ends with its monitor. */
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         execute_command(spec->argv, env, &failure);
     }

@@ -89,7 +89,8 @@ char *hosts_text(const char *machine, const char *const *names, size_t count,
     return all;
 }
 
-/* Not flushed, unlike a record: it is made again for each attempt. Readable for any runAsUser. */
+/* The file is not flushed, unlike a record: it is made again for each attempt. It is readable for
+ * any runAsUser. */
 static int write_file(const char *path, const char *text, struct muster_err *err)
 {
     size_t count = strlen(text);

@@ -227,7 +227,8 @@ static bool reap(struct monitor *m)
     }
 }
 
-/* After the main process ended: whoever forks faster than we look is found in the next round. */
+/* Called after the main process has ended. A process that forks faster than this loop looks is
+ * found in its next round. */
 static void end_the_rest(struct monitor *m)
 {
     int64_t patient_until_ms = clock_ms() + REMNANTS_TRACKER_MS;

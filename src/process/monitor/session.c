@@ -76,7 +76,7 @@ static bool reap(struct session *s)
     }
 }
 
-/* Whoever forks faster than we look is found in the next round. */
+/* A process that forks faster than this loop looks is found in its next round. */
 static void kill_all(struct session *s)
 {
     while (reap(s) && (s->plan->own_proc || !s->ended)) {
@@ -191,7 +191,7 @@ static bool take_frame(struct session *s, const struct frame *frame)
     return frame->kind != FRAME_STDIN || feed(s, frame);
 }
 
-/* Until a frame is not whole or its bytes are not taken. */
+/* Reads until a frame is incomplete or its bytes are refused. */
 static void take_frames(struct session *s)
 {
     struct frame frame;

@@ -61,7 +61,7 @@ struct stacks {
     int64_t until_ms;
 };
 
-/* Of this supervisor, whose loop has one thread. */
+/* One for each supervisor, whose loop has one thread. */
 static struct stacks *under_way;
 
 /* ---- Processor time ---- */

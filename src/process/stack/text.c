@@ -77,7 +77,7 @@ static const char *file_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* From this thread's first line to the next one's. */
+/* Returns the first line of the next thread. */
 static const char *after_thread(const char *thread)
 {
     const char *at = next_line(thread);

@@ -23,7 +23,7 @@ struct container_watch {
     int open_handles;
 };
 
-/* Where there is no control group: the size of the largest process. */
+/* Without a control group the peak is the size of the largest process. */
 static void sample_processes(struct container_watch *watch, const struct descendant *list,
                              size_t count)
 {

@@ -180,7 +180,7 @@ static void sample_all(struct stalls *stalls)
     }
 }
 
-/* Those that stall are asked what they are in; of the others only what is known without asking. */
+/* Asks stalled ranks where they are; of the others it takes only what is known without asking. */
 static void take_stacks(struct stalls *stalls)
 {
     const struct inspect *inspect = stalls->inspect;

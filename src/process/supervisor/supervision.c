@@ -120,7 +120,8 @@ static void check_invariants(const struct supervision *s)
     assert(!s->runner_gone || !s->watches_runner);
 }
 
-/* After anything changed: may we go, or are we alone? */
+/* Called after each change: leaves when the supervisor may end, and starts the timer when it is
+ * alone. */
 static void update(struct supervision *s)
 {
     check_invariants(s);

@@ -183,7 +183,7 @@ static int run(const struct arguments *arguments, struct muster_err *err)
     return keep(&placed, &options, err);
 }
 
-/* Before there is a loop: one line, best effort. */
+/* There is no loop yet: writes one line, if possible. */
 static void tell_failure(const struct arguments *arguments, const struct muster_err *err)
 {
     muster_auto(doc) json_t *failed =
