@@ -12,9 +12,10 @@
 
 /* What is being deleted gets no finalizer that it had not. Of any kind. */
 void immutable_finalizers(const json_t *before, const json_t *after, struct job_problems *problems);
-/* Of a pod's spec the images, a shorter deadline and more tolerations alone may change. */
+/* In a pod's spec only the images may change, and the deadline become shorter, and tolerations be
+ * added. */
 int immutable_pod(const json_t *before, const json_t *after, struct job_problems *problems);
-/* Of a claim's spec what it asks for alone may change. */
+/* In a claim's spec only the size that it asks for may change. */
 int immutable_claim(const json_t *before, const json_t *after, struct job_problems *problems);
 /* Config maps and secrets say it themselves; a secret's type never changes. */
 int immutable_data(const json_t *before, const json_t *after, struct job_problems *problems);

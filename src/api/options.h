@@ -9,7 +9,7 @@
 
 #include "api/internal.h"
 
-/* Of server-side apply. */
+/* The media type of server-side apply. */
 #define APPLY_TYPE "application/apply-patch+yaml"
 
 int options_create(struct api_call *call, struct muster_err *err);

@@ -58,7 +58,7 @@ const char *resource_qualified(const struct resource *resource, char *ret, size_
 
 enum { ROUTE_NAME_BYTES = 254 };
 
-/* Where a path under /api or /apis points. */
+/* What a path under /api or /apis addresses. */
 struct route {
     const struct resource *resource;
     char namespace[ROUTE_NAME_BYTES]; /* "": all, or none */

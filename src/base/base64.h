@@ -17,5 +17,5 @@ void base64_encode(const void *bytes, size_t count, struct buf *out);
  * base64. */
 int base64_decode(const char *text, char **ret_bytes, size_t *ret_count, struct muster_err *err);
 
-/* As strict as Go's decoder: with its padding; line ends are passed over. */
+/* As strict as Go's decoder: padding is required; line ends are skipped. */
 bool base64_is(const char *text);

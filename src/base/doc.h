@@ -36,7 +36,7 @@ bool doc_has_text(const json_t *list, const char *text);
 /* The same elements in order, as a new array; NULL when out of memory. */
 json_t *doc_sorted(const json_t *list, int (*compare)(const json_t *a, const json_t *b));
 
-/* By metadata.resourceVersion, which is the order in which objects were written. */
+/* Compares metadata.resourceVersion, which is the order in which objects were written. */
 int doc_compare_versions(const json_t *a, const json_t *b);
 
 /* Sets a value, making the objects on the way; takes `value`. Returns MUSTER_ENOMEM when it cannot.

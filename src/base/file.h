@@ -24,9 +24,9 @@ int file_write(const char *path, const void *bytes, size_t count, mode_t mode,
 int file_put(const char *path, const void *bytes, size_t count, mode_t mode,
              struct muster_err *err);
 
-/* At a path that the user names: as file_write, or as file_put unless `sync`, but a device, a pipe
- * or a link that is there stays what it is, and is written to (--write /dev/stdout). Waits for a
- * pipe's reader. */
+/* Writes to a path that the user names: as file_write, or as file_put unless `sync`; but an
+ * existing device, pipe or link is kept, and written to (--write /dev/stdout). Waits for a pipe's
+ * reader. */
 int file_write_through(const char *path, const void *bytes, size_t count, mode_t mode, bool sync,
                        struct muster_err *err);
 

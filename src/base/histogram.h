@@ -20,7 +20,7 @@ struct histogram {
 
 /* limit_count is HISTOGRAM_LIMITS_MAX at most. */
 void histogram_init(struct histogram *histogram, const double *limits, size_t limit_count);
-/* Below zero counts as zero. */
+/* A time below zero counts as zero. */
 void histogram_add(struct histogram *histogram, int64_t took_ms);
 /* Its lines, without HELP and TYPE. `labels` without braces: "verb=\"GET\"". */
 void histogram_print(const struct histogram *histogram, const char *name, const char *labels,

@@ -12,11 +12,12 @@
  * todo.apply: a step is to be handed out first. Negative: an error of the user's. */
 int generation_ready(struct muster_elastic *job, struct muster_err *err);
 
-/* Which passes of step core.version + 1 each rank of the generation computes, and this worker. */
+/* The passes of step core.version + 1 that each rank of the generation computes, and this worker.
+ */
 void generation_shares(const struct muster_elastic *job, struct plan_share *ret);
 struct plan_share generation_share(const struct muster_elastic *job);
 /* Whether shares change once that step is committed: by how long each rank takes for a pass, so
- * that all decide the same. Without the mutex. */
+ * that all decide the same. The caller does not hold the mutex. */
 void generation_balance(struct muster_elastic *job, uint64_t version, const uint64_t *pass_ns);
 
 /* The next records of a micro-batch that are computed together, after its first `done`: all of
@@ -29,14 +30,14 @@ uint32_t generation_records(const struct muster_elastic *job, struct shard_range
 /* The first micro-batch of this worker's passes that it is to compute; or span.first + span.count.
  */
 uint32_t generation_missing(const struct muster_elastic *job);
-/* Those of its passes of which every record is set aside are there, as zeros. */
+/* Fills in, as zeros, those of its passes of which every record is set aside. */
 void generation_fill(struct muster_elastic *job);
 
-/* As muster_elastic_ahead. */
+/* See muster_elastic_ahead. */
 size_t generation_ahead(struct muster_elastic *job, size_t passes, uint64_t *ret_records,
                         size_t room, size_t *ret_counts);
 
-/* Of job->extras, for any step of the plan. MUSTER_ENOMEM. */
+/* Makes room in job->extras for any step of the plan. MUSTER_ENOMEM. */
 int generation_make_room(struct muster_elastic *job, const struct plan *plan,
                          struct muster_err *err);
 /* Ends the communicator. */

@@ -17,7 +17,7 @@ int identity_copy(const char *text, size_t most, const char *what, char **ret,
                   struct muster_err *err);
 /* HELLO of this process. */
 struct wire_message identity_hello(uint64_t incarnation, const uint8_t token[WIRE_TOKEN_BYTES]);
-/* As the program says, or else (0) MUSTER_SET_ASIDE. MUSTER_ECONFIG: that is no number. */
+/* What the program says, or else (0) MUSTER_SET_ASIDE. MUSTER_ECONFIG: that is no number. */
 int identity_set_aside(uint32_t said, bool *ret, struct muster_err *err);
 /* A new one of this process, for who trains (0) or works by leases (INCARNATION_LEASES). Not 0. */
 int identity_incarnation(uint64_t kind, uint64_t *ret, struct muster_err *err);

@@ -90,7 +90,7 @@ void leaser_fail(struct muster_shards *s, int code, const char *format, ...)
 void leaser_say_hello(struct muster_shards *s);
 void leaser_say_enroll(struct muster_shards *s);
 void leaser_say_fetch(struct muster_shards *s);
-/* Where none is under way, and there is something to say. */
+/* Sends unless a message is under way, or there is nothing to say. */
 void leaser_say_done(struct muster_shards *s);
 void leaser_say_to_do(struct muster_shards *s);
 void leaser_say_progress(struct muster_shards *s);
@@ -100,13 +100,13 @@ void leaser_say_again(struct muster_shards *s);
 
 /* ---- Being asked whether it lives (leaser_listener.c), on the link's thread ---- */
 
-/* Where the coordinator is on another host, this process listens from then on, at the address from
- * which it reaches it. Where that cannot be, nobody can ask. */
+/* When the coordinator is on another host, this process listens from then on, at the address from
+ * which it reaches the coordinator. When it cannot, nobody can ask it. */
 void leaser_listener_open(struct muster_shards *s);
 void leaser_listener_close(struct muster_shards *s);
 /* What poll is to wait for; -1: nothing. */
 int leaser_listener_fd(const struct muster_shards *s);
-/* Whoever came is hung up on. False: there is no descriptor for it now. */
+/* Disconnects whoever came. False: there is no descriptor for it now. */
 bool leaser_listener_answer(struct muster_shards *s);
 /* What ENROLL says of it. */
 void leaser_listener_address(const struct muster_shards *s, uint8_t ret[WIRE_ADDRESS_BYTES]);

@@ -11,7 +11,7 @@
 void recording_begin(struct muster_elastic *job);
 /* Once the plan is settled. */
 void recording_note_plan(const struct muster_elastic *job);
-/* Before anything of it is carried out. */
+/* Called before anything of the step is carried out. */
 void recording_note_step(const struct muster_elastic *job, const struct commit_event *event,
                          const struct commit_effects *effects);
 /* range: the positions of the pass's records. */

@@ -12,7 +12,7 @@
 
 #include "client/worker.h"
 
-/* From the options and the environment; opens the folder. MUSTER_ECONFIG, MUSTER_ECREATE. */
+/* Reads the options and the environment, and opens the folder. MUSTER_ECONFIG, MUSTER_ECREATE. */
 int saver_init(struct saver *saver, const struct muster_elastic_options *options,
                struct muster_err *err);
 void saver_done(struct saver *saver);

@@ -17,7 +17,7 @@ struct step_call {
     void *mean;
 };
 
-/* As muster_elastic_step. */
+/* See muster_elastic_step. */
 int step_take(struct muster_elastic *job, const struct step_call *call, struct muster_err *err);
-/* As muster_elastic_commit. */
+/* See muster_elastic_commit. */
 int step_commit(struct muster_elastic *job, const void *extras, struct muster_err *err);

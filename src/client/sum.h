@@ -17,5 +17,5 @@ struct sum_call {
     void *mean;
 };
 
-/* As muster_elastic_sum. */
+/* See muster_elastic_sum. */
 int sum_take(struct muster_elastic *job, const struct sum_call *call, struct muster_err *err);

@@ -73,7 +73,7 @@ struct generation {
     struct plan plan;   /* with the generation's anchor */
 };
 
-/* Of the steps after `version` in that generation; else shares are alike. */
+/* The shares of the steps after `version` in that generation; without it shares are alike. */
 struct balance {
     uint64_t generation;
     uint64_t version;
@@ -242,7 +242,7 @@ struct muster_elastic {
 /* Waits for a change of what the mutex guards, asking the user now and then whether to go on. The
  * mutex is held. MUSTER_EINTERRUPTED. */
 int worker_wait(struct muster_elastic *job, struct muster_err *err);
-/* As `interrupted` of communicators: context is the job. */
+/* The `interrupted` of communicators: context is the job. */
 int worker_interrupted(void *context);
 
 /* The link's thread is to look. From any thread and from signal handlers. */

@@ -19,7 +19,7 @@ bool control_any_broken(const struct control_step *s);
  * own end, such as an evaluation; none is made any more. */
 bool control_is_trained(const struct control_observed *o);
 
-/* After that: how many Workers have not ended. */
+/* Called after that: how many Workers have not ended. */
 int control_unfinished_workers(const struct control_observed *o);
 
 /* All Workers have ended with 0 by themselves, and the coordinator goes on: when the job is not
@@ -35,8 +35,8 @@ int64_t control_coordinator_end_awaited_until(const struct control_step *s);
 /* The coordinator ended with a code of its own (1 to 127), whatever its pod does about it. */
 bool control_coordinator_failed(const struct control_step *s);
 
-/* In how many milliseconds is the pod lost with its node: 0 if it is, INT64_MAX if it will not be
- * by what is known. Nobody there will ever say that a lost pod has ended: it goes by force.
- * *ret_node: the node, where that is less than INT64_MAX. */
+/* In how many milliseconds the pod is lost with its node: 0 if it is, INT64_MAX if it will not be
+ * by what is known. Nobody will ever report that a lost pod has ended: it is deleted by force.
+ * *ret_node: the node, where the result is less than INT64_MAX. */
 int64_t control_lost_in_ms(const struct control_view *view, const struct control_member *pod,
                            const struct control_node **ret_node);

@@ -17,12 +17,12 @@ void control_companions_keep(const struct control_step *step, struct control_eff
 
 /* The same of the PodGroup, before the job's pods; true: they may be made. */
 bool control_gang_keep(const struct control_step *step, struct control_effects *fx);
-/* Of a job that is over, suspended, or none of the gang's scheduler's. */
+/* Called for a job that is over, suspended, or not of the gang's scheduler. */
 void control_gang_drop(const struct control_step *step, struct control_effects *fx);
 
 /* The pod of a replica, as the gang's scheduler wants it. */
 json_t *control_make_member(const struct control_step *step, enum job_role role, int index);
 
-/* As they are created: new references, NULL when out of memory. */
+/* The object to create: a new reference, NULL when out of memory. */
 json_t *control_make_pod_group(const struct job *job, const struct control_gang *gang);
 json_t *control_make_autoscaler(const struct job *job);

@@ -14,7 +14,7 @@ void control_add_update(struct control_effects *fx, enum control_resource resour
 /* Takes name and uid from the object that is to go. */
 void control_add_delete(struct control_effects *fx, enum control_resource resource,
                         const json_t *object);
-/* By force: the pod's node is lost. With the event that says so. */
+/* Deletes by force, as the pod's node is lost, with the event that says so. */
 void control_add_delete_lost(struct control_effects *fx, const json_t *pod,
                              const struct control_node *node);
 void control_add_event(struct control_effects *fx, bool warning, const char *reason,

@@ -20,7 +20,7 @@ int control_exit_code(const json_t *pod);
  * program. */
 bool control_is_preempted(const json_t *pod);
 
-/* Of a container's last end, also where it runs again; -1: it has not ended. */
+/* The exit code of a container's last end, also where it runs again; -1: it has not ended. */
 int control_last_exit_code(const json_t *pod, const char *container);
 
 /* Upstream's rule: 128 and more (a signal) may be retried, 1 to 127 are permanent; so may a pod

@@ -13,13 +13,13 @@
 
 json_t *control_make_pod(const struct job *job, enum job_role role, int index);
 /* Only a coordinator that was killed is started again in its pod, beside its journal: one that has
- * ended by itself has said its last word. pod is taken; NULL stays NULL. */
+ * ended by itself is not. pod is taken; NULL stays NULL. */
 json_t *control_end_coordinator(const struct job *job, json_t *pod);
 json_t *control_make_service(const struct job *job, enum job_role role, int index);
 json_t *control_make_claim(const struct job *job, enum job_role role, int index,
                            const json_t *claim_template);
 
-/* Of all that the job controls. */
+/* The owner reference of all objects that the job controls. */
 json_t *control_owner_reference(const struct job *job);
 
 /* "training.kubeflow.org/job-name=N,…": replicaStatuses.X.selector; the caller frees. */

@@ -23,7 +23,7 @@ struct control_member {
     enum control_phase cluster_phase; /* … as the cluster has it */
 };
 
-/* Of the replicas in range: what scale-down removes does not speak for the job. */
+/* Counts the replicas in range: pods that scale-down removes do not count for the job. */
 struct control_count {
     int active;    /* Running, and not terminating */
     int succeeded; /* phase Succeeded */

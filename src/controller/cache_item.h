@@ -28,7 +28,7 @@ struct cache_item {
     char texts[];         /* all of these */
 };
 
-/* By which an object is found: its resource, namespace and name. Returns ret_id. */
+/* The key by which an object is found: its resource, namespace and name. Returns ret_id. */
 const char *cache_item_id(enum control_resource resource, const char *namespace, const char *name,
                           char ret_id[CACHE_ID_BYTES]);
 

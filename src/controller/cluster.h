@@ -98,7 +98,7 @@ enum cluster_patch {
     CLUSTER_PATCH_APPLY,     /* server-side apply: field_manager, force */
 };
 
-/* Which requests go first when the budget of requests is short. LEASE is outside of the budget. */
+/* The order of requests when the budget of requests is short. LEASE is outside of the budget. */
 enum cluster_lane {
     CLUSTER_LANE_LEASE,
     CLUSTER_LANE_JOBS,  /* jobs and their status */

@@ -54,7 +54,7 @@ struct driver_options {
     size_t objects_max;       /* 0: 500,000 */
     int64_t resync_ms;        /* so often each job that is not finished gets a step, whatever the
                                  watches show; 0: DRIVER_RESYNC_MS */
-    /* For the log; `what` is a word, `key` a job's. May be NULL. */
+    /* Writes to the log; `what` is a word, `key` a job's. May be NULL. */
     void (*say)(void *arg, const char *what, const char *key, const char *sentence);
     /* A write of a step was carried out, just now; `after` is the job as it is now. May be NULL. */
     void (*did)(void *arg, const struct control_effect *effect, const json_t *before,

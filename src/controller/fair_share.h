@@ -22,7 +22,7 @@ static inline bool fair_share_may_take(size_t held, size_t taken, size_t places)
     return taken < places && held < FAIR_SHARE_OF_FREE * (places - taken);
 }
 
-/* So many places that one holder can have `wanted` of them. */
+/* The number of places of which one holder can have `wanted`. */
 static inline size_t fair_share_places(size_t wanted)
 {
     assert(wanted > 0);

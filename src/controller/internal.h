@@ -69,7 +69,7 @@ extern const struct cluster_resource driver_nodes;
 /* Jobs are woken when a node falls silent, is out of service, or is back. */
 int driver_watch_nodes(struct driver *driver, struct muster_err *err);
 
-/* Of the clock that the options have. */
+/* The time by the clock of the options. */
 static inline int64_t driver_now_ms(const struct driver *driver)
 {
     return driver->options.clock.now_ms(driver->options.clock.arg);

@@ -23,6 +23,6 @@ bool nodes_put(struct nodes *nodes, const json_t *node, int64_t now_ms);
 bool nodes_remove(struct nodes *nodes, const json_t *node);
 void nodes_done(struct nodes *nodes);
 
-/* For a view: free the array; its texts are borrowed until the next change. NULL: none, or no
- * memory, by which nothing is lost. */
+/* The nodes for a view: free the array; its texts are borrowed until the next change. NULL: there
+ * are none, or there is no memory, by which nothing is lost. */
 struct control_node *nodes_view(const struct nodes *nodes, int64_t now_ms, size_t *ret_count);

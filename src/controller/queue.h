@@ -36,9 +36,9 @@ void queue_init(struct queue *queue, size_t keys_max, size_t taken_max);
 void queue_done(struct queue *queue);
 
 /* Both return 0, MUSTER_ENOMEM, or MUSTER_ETOOBIG when there are keys_max others. */
-/* At the end, as soon as possible. */
+/* Adds the key at the end, as soon as possible. */
 int queue_add(struct queue *queue, const char *key, int64_t now_ms);
-/* Not before; of two times the earlier one counts. */
+/* Adds the key for a time, not before; of two times the earlier one counts. */
 int queue_add_at(struct queue *queue, const char *key, int64_t at_ms);
 
 /* The first that is due and may be taken, taken; NULL: none. Borrowed until queue_remove. */
@@ -57,7 +57,7 @@ void queue_heard(struct queue *queue, int64_t now_ms);
 /* It did not fail: the next failure is the first. */
 void queue_succeeded(struct queue *queue, const char *key);
 
-/* So often it failed, since it last did not. */
+/* How often it has failed since it last did not. */
 int queue_failures(const struct queue *queue, const char *key);
 
 /* The key is forgotten; not while it is taken. */
@@ -66,5 +66,5 @@ void queue_remove(struct queue *queue, const char *key);
 /* When the next key is due that may be taken: INT64_MIN at once, INT64_MAX never (or when another
  * one is released). */
 int64_t queue_next(const struct queue *queue);
-/* So many are taken or will be given out. */
+/* How many are taken or will be given out. */
 size_t queue_busy(const struct queue *queue);

@@ -64,11 +64,12 @@ struct flight {
 /* 1: the record of that call was read. */
 int flight_read(const struct flight *flight, uint64_t number, uint64_t *ret_shape,
                 uint64_t *ret_count);
-/* Of the newest call that was entered: its number; 0: none. */
+/* The number of the newest call that was entered; 0: none. */
 uint64_t flight_newest(const struct flight *flight, uint64_t *ret_shape, uint64_t *ret_count);
 /* The same of the oldest that is not over; 0: none is under way. */
 uint64_t flight_pending(const struct flight *flight, uint64_t *ret_shape, uint64_t *ret_count);
-/* Of the message that has waited longest: its number, and whom it waits for; 0: none waits. */
+/* The number of the message that has waited longest, and the rank that it waits for; 0: none waits.
+ */
 uint64_t flight_waiting(const struct flight *flight, bool *ret_receives, int32_t *ret_peer,
                         int32_t *ret_tag);
 bool flight_has_ended(const struct flight *flight, uint64_t number);

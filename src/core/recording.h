@@ -40,6 +40,6 @@ void recording_write(struct recording *recording, enum recording_kind kind, cons
 void recording_write_numbers(struct recording *recording, enum recording_kind kind,
                              const uint64_t *numbers, size_t count);
 
-/* Of so many numbers. */
+/* Codes so many numbers. */
 void recording_code_numbers(const uint64_t *numbers, size_t count, uint8_t *ret);
 uint64_t recording_number(const uint8_t *bytes);

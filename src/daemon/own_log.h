@@ -10,5 +10,5 @@
 
 enum { OWN_LOG_BYTES_MAX = 8 << 20 }; /* and a moment's lines: it is looked at from time to time */
 
-/* Of a controller whose standard error is daemon.log; any other is left alone. */
+/* Bounds the standard error of a controller that writes to daemon.log; any other is left alone. */
 void own_log_bound(const struct home *home);

@@ -123,7 +123,7 @@ static inline int http_reply_leave(struct http_reply *reply, const char *protoco
  * called when the server stops: the descriptor is not there any more after that. */
 int http_socket_fd(const struct http_socket *socket);
 void http_socket_on_end(struct http_socket *socket, void (*on_end)(void *arg), void *arg);
-/* As recv and send: 0 at the end, -1 with errno. */
+/* They return as recv and send do: 0 at the end, -1 with errno. */
 ssize_t http_socket_read(struct http_socket *socket, void *bytes, size_t room);
 ssize_t http_socket_write(struct http_socket *socket, const void *bytes, size_t count);
 /* There is something to be read of which polling does not tell. */
@@ -173,8 +173,8 @@ int http_server_start(uv_loop_t *loop, const struct http_options *options, http_
                       void *arg, struct http_server **ret, struct muster_err *err);
 int http_server_port(const struct http_server *server);
 
-/* Of a server with TLS: the certificate of connections that begin from now on; the others go on
- * with theirs. Copied. MUSTER_ECONFIG: key and certificate cannot be read, or do not belong
+/* For a server with TLS: sets the certificate of connections that begin from now on; the others go
+ * on with theirs. Copied. MUSTER_ECONFIG: key and certificate cannot be read, or do not belong
  * together; then nothing has changed. */
 int http_server_set_certificate(struct http_server *server, const char *key_pem,
                                 const char *cert_pem, struct muster_err *err);

@@ -135,7 +135,7 @@ void upgrade_done(void *exchange, struct MHD_Connection *connection, void *place
 void upgrade_take_over(struct exchange *x);
 /* The client has gone before that, unless it was called. */
 void upgrade_failed(struct exchange *x);
-/* Before libmicrohttpd stops: each socket is at its end. */
+/* Called before libmicrohttpd stops: ends each socket. */
 void upgrade_end_all(struct http_server *server);
 
 /* ---- reply.c: what makes and sends a reply ---- */
@@ -158,7 +158,7 @@ void exchange_abandon(struct exchange *x);
 void exchange_suspend(struct exchange *x);
 void exchange_resume(struct exchange *x);
 
-/* From here on the handler may not touch the reply. */
+/* After this call the handler may not touch the reply. */
 void exchange_release(struct exchange *x);
 
 /* Calls the server's handler with the request. */

@@ -72,8 +72,8 @@ struct job {
 /* The object must have passed job_check without errors; what is malformed all the same gives
  * MUSTER_EDATA. */
 int job_read(json_t *object, struct job *ret, struct muster_err *err);
-/* Of an annotation of the object, 0 to 99999. JOB_UNSET: it is not there, or no number, which
- * job_check says. */
+/* The number of an annotation of the object, 0 to 99999. JOB_UNSET: it is absent, or no number,
+ * which job_check reports. */
 int32_t job_annotated_number(const json_t *object, const char *annotation);
 void job_done(struct job *job);
 

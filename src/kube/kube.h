@@ -35,10 +35,11 @@ struct kube_resource {
 extern const struct kube_resource kube_resources[];
 extern const size_t kube_resource_count;
 
-/* By any of its names ("pods", "po", "PyTorchJob"), ignoring case; NULL when there is none. */
+/* Finds it by any of its names ("pods", "po", "PyTorchJob"), ignoring case; NULL when there is
+ * none. */
 const struct kube_resource *kube_resource_find(const char *name);
-/* By an object's own kind, and its apiVersion where several groups have the kind; NULL when the API
- * does not serve it. */
+/* Finds it by an object's own kind, and its apiVersion where several groups have the kind; NULL
+ * when the API does not serve it. */
 const struct kube_resource *kube_resource_of(const json_t *object);
 
 /* One object, or with name NULL a collection; namespace NULL means all of them. Borrowed strings.
@@ -72,7 +73,8 @@ int kube_open_cluster(uv_loop_t *loop, const char *file, const char *context, st
                       struct muster_err *err);
 bool kube_is_cluster(const struct kube *kube);
 
-/* Of what names none: the context's, "default" with our own controller. Borrowed. */
+/* The namespace of requests that name none: the context's, "default" with our own controller.
+ * Borrowed. */
 const char *kube_namespace(const struct kube *kube);
 
 /* The state folder in use; not of a cluster. Borrowed. */
@@ -97,7 +99,7 @@ int kube_put_bytes(struct kube *kube, const char *path, const void *bytes, size_
  */
 pid_t kube_controller_pid(const struct kube *kube);
 
-/* From now on a request that is not answered within seconds has failed: somebody waits for the end.
+/* From now on a request that is not answered within seconds has failed: a user waits for the end.
  */
 void kube_hurry(struct kube *kube);
 

@@ -19,7 +19,7 @@ struct alarm_clock {
 
 void alarm_init(uv_loop_t *loop, void (*ring)(void *arg), void *arg, struct alarm_clock *ret);
 
-/* In place of what was set before. At once: INT64_MIN; not at all: INT64_MAX. */
+/* Replaces the time that was set before. INT64_MIN: at once; INT64_MAX: never. */
 void alarm_set(struct alarm_clock *alarm, int64_t at_ms);
 
 /* `closed` (may be NULL) is called from the loop, which must run once more. */

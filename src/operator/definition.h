@@ -9,7 +9,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Whether the counters of a kubeflow.org/v1 PyTorchJob are kept; true where it cannot be told. */
+/* Whether the API server keeps the counters of a kubeflow.org/v1 PyTorchJob; true where it cannot
+ * be told. */
 bool definition_keeps_counters(const json_t *definition);
 /* /version is 1.35 or newer: an older server refuses a policy of a container's own. */
 bool version_has_restart_rules(const json_t *version);

@@ -50,6 +50,6 @@ struct metrics_others {
     const char *host; /* of the API server */
 };
 
-/* In the text format, version 0.0.4. */
+/* Prints the text format, version 0.0.4. */
 void metrics_print(const struct metrics *metrics, const struct metrics_others *others,
                    struct buf *out);

@@ -20,8 +20,8 @@ bool upstream_runs(const json_t *deployment);
 /* … of our namespace ("": of all). */
 bool upstream_is_in(const json_t *deployment, const char *namespace);
 
-/* Where the configuration has the webhook that judges PyTorchJobs; -1: it has none. *ret_namespace:
- * of the Service it asks, UPSTREAM_NAMESPACE where it names none. */
+/* The index in the configuration of the webhook that judges PyTorchJobs; -1: it has none.
+ * *ret_namespace: that of the Service it asks, UPSTREAM_NAMESPACE where it names none. */
 int upstream_find_webhook(const json_t *configuration, const char **ret_namespace);
 
 /* Who else writes the job's status since this operator does, which it began at that time: of

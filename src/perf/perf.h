@@ -56,5 +56,6 @@ int perf_run_ranks(const struct perf_options *options, struct perf_result *ret,
 
 void perf_print(const struct perf_options *options, const struct perf_result *results, int num,
                 const char *description);
-/* Which algorithm is taken from which size on, and the table of tunings. 0, or MUSTER_ECONFIG. */
+/* Prints which algorithm is taken from which size on, and the table of tunings. 0, or
+ * MUSTER_ECONFIG. */
 int perf_print_tuning(int ranks, struct muster_err *err);

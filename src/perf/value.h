@@ -13,7 +13,7 @@
 void perf_store(enum muster_type type, void *buffer, size_t i, double value);
 double perf_load(enum muster_type type, const void *buffer, size_t i);
 
-/* Of two numbers; exact where they and the result are small integers. */
+/* Reduces two numbers; exact where they and the result are small integers. */
 double perf_reduce(enum muster_op op, double a, double b);
 /* What the reduction of `size` ranks is in the end: divided where it is an average, and as the type
  * has it. */

@@ -106,9 +106,9 @@ bool pod_condition_now(const struct pod *pod, enum pod_condition condition);
 /* What is known changes; nothing is decided. */
 void pod_take(struct pod *pod, const struct pod_event *event);
 
-/* From now on nothing is restarted, and what runs has `grace_ms` to end: with `interrupt` it gets
- * INT at once and TERM when half of that is over, else TERM at once. A later order may only shorten
- * that. */
+/* Ends the pod: nothing is restarted any more, and what runs has `grace_ms` to end. With
+ * `interrupt` it gets INT at once and TERM after half of that time, else TERM at once. A later
+ * order may only shorten the time. */
 void pod_end(struct pod *pod, int64_t at_unix_ms, int64_t grace_ms, bool interrupt);
 
 /* ---- restore.c ---- */

@@ -53,8 +53,8 @@ struct pod_event {
     const char *message;
 };
 
-/* In the order of a step: STATUS and WAKE_AT first, so that an event which a START is answered with
- * at once (START_FAILED) has the last word. */
+/* The effects in the order of a step: STATUS and WAKE_AT first, so that an event which a START is
+ * answered with at once (START_FAILED) has the last word. */
 enum pod_effect_kind {
     POD_START,   /* container, attempt: at most once each, also over crashes (the supervisor's
                     record decides) */
@@ -81,7 +81,7 @@ struct pod_effects {
 
 struct pod; /* the machine */
 
-/* Where the pod runs. Texts are copied. */
+/* The place where the pod runs. Texts are copied. */
 struct pod_place {
     const char *node_name;
     const char *host_ip;

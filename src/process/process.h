@@ -77,7 +77,8 @@ int process_job_open(uv_loop_t *loop, const struct process_job_options *options,
 int process_job_start(struct process_job *job, const char *id, const json_t *spec,
                       struct muster_err *err);
 
-/* To all processes of the attempt; "POD/" means every attempt of a pod. None left is success. */
+/* Sends the signal to all processes of the attempt; "POD/" means every attempt of a pod. None left
+ * is success. */
 int process_job_signal(struct process_job *job, const char *id, int signal, struct muster_err *err);
 
 /* Writes what they are in into their logs, unless that is there already, within a second; then the

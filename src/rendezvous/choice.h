@@ -14,8 +14,8 @@ uint32_t choice_take_stayers(struct rendezvous *state, bool ending);
 uint32_t choice_take_joiners(struct rendezvous *state, uint32_t count, bool ending);
 /* If no one of them has the model: leavers that have it stay until another has it, too. */
 uint32_t choice_keep_holders(struct rendezvous *state, uint32_t count);
-/* Of two that lost each other and have both been chosen, the younger is left out after some rounds
- * without a step: they would close each generation again. */
+/* When two members that lost each other have both been chosen, the younger is left out after some
+ * rounds without a step: they would close each generation again. */
 void choice_part_the_cut(struct rendezvous *state, uint64_t base);
 /* Nobody goes on for now. */
 void choice_forget(struct rendezvous *state);

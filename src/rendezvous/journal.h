@@ -16,7 +16,7 @@ void rendezvous_journal_add_checkpoint(struct turn *t, uint64_t version);
 void rendezvous_journal_note_checkpoint(struct rendezvous *state, uint64_t version);
 /* Whose state the job goes back to. */
 uint64_t rendezvous_journal_last_checkpoint(const struct rendezvous *state);
-/* Those after `version`, of which one is, or which is before all. */
+/* Forgets the checkpoints after `version`, which is one of them, or comes before all. */
 void rendezvous_journal_forget_checkpoints(struct rendezvous *state, uint64_t version);
 void rendezvous_journal_tell_checkpoints(struct turn *t, const struct rendezvous_peer *peer);
 
@@ -25,7 +25,7 @@ void rendezvous_journal_tell_checkpoints(struct turn *t, const struct rendezvous
 void rendezvous_journal_acknowledge(struct turn *t, const struct rendezvous_peer *peer,
                                     uint64_t version);
 
-/* At the end of each step: asks for what was appended to be made durable. */
+/* Called at the end of each step: asks for what was appended to be made durable. */
 void rendezvous_journal_sync(struct turn *t);
 /* What was asked for is durable: acknowledged, and checkpoints that waited for it are registered.
  */

@@ -8,7 +8,8 @@
 
 /* Rule 4; hard: not at a boundary. */
 void round_close(struct turn *t, bool hard);
-/* Where joiners wait for a place, or members to leave, and the generation is settled. */
+/* Closes the round when joiners wait for a place, or members to leave, and the generation is
+ * settled. */
 void round_close_if_wanted(struct turn *t);
 /* CLOSING: begins to record the next generation when all that it needs is known. */
 void round_decide(struct turn *t);

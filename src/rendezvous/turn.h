@@ -13,7 +13,7 @@ struct turn {
 };
 
 void turn_emit(struct turn *t, struct rendezvous_effect effect);
-/* Only to who is connected. */
+/* Sends only to a peer that is connected. */
 void turn_send(struct turn *t, const struct rendezvous_peer *peer, struct rendezvous_effect effect);
 void turn_expel(struct turn *t, uint64_t incarnation, enum rendezvous_reason reason);
 

@@ -75,7 +75,7 @@ struct schedule_piece schedule_send(const struct schedule_exchange *x, size_t ro
 /* What this rank publishes in a shared round. */
 struct schedule_piece schedule_shared(const struct schedule_exchange *x, size_t round);
 
-/* Where in the output that goes which this rank receives from peer `from`. */
+/* The place in the output of what this rank receives from peer `from`. */
 struct schedule_piece schedule_receive(const struct schedule_exchange *x, size_t round, int from);
 
 /* Bytes between the stripes of a round that is not shared. */

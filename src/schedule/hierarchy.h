@@ -38,8 +38,8 @@ size_t schedule_hierarchy_slots(const struct schedule_hierarchy *h);
 
 enum schedule_buffer { SCHEDULE_IN, SCHEDULE_OUT, SCHEDULE_WORK };
 
-/* Where a stage reads or writes. `work` is memory of schedule_hierarchy_work() elements, of which
- * each chunk has a third in turn. */
+/* The memory that a stage reads or writes. `work` is memory of schedule_hierarchy_work() elements,
+ * of which each chunk has a third in turn. */
 struct schedule_place {
     enum schedule_buffer buffer;
     size_t start; /* element */
@@ -66,5 +66,5 @@ size_t schedule_hierarchy_work(const struct schedule_hierarchy *h);
 bool schedule_hierarchy_stage(const struct schedule_hierarchy *h, enum schedule_phase phase,
                               size_t chunk, int k, struct schedule_stage *ret);
 
-/* Whether this rank has any stage across. Then it has one of the first chunk. */
+/* Whether this rank has any stage between hosts. Then it has one of the first chunk. */
 bool schedule_hierarchy_crosses(const struct schedule_hierarchy *h);

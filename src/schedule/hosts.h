@@ -16,7 +16,7 @@ struct schedule_hosts {
     int first[MUSTER_MAX_RANKS + 1]; /* host -> its first rank in `ranks` */
 };
 
-/* From the lowest rank on each rank's host. */
+/* Derives the hosts from the lowest rank on each rank's host. */
 void schedule_hosts_init(struct schedule_hosts *hosts, const int *lowest, int size);
 /* There are several hosts, and one of them has several ranks. */
 bool schedule_hosts_mixed(const struct schedule_hosts *hosts);

@@ -34,25 +34,25 @@ struct shard_place {
     uint64_t position; /* < records */
 };
 
-/* Of steps that all have so many micro-batches, from the first one on. */
+/* The anchor of steps that all have so many micro-batches, from the first one on. */
 struct shard_anchor shard_anchor_alike(uint32_t micro_batches);
-/* Of numbers that came from outside: an anchor of that version in that extent. */
+/* Whether numbers that came from outside are an anchor of that version in that extent. */
 bool shard_anchor_valid(const struct shard_anchor *anchor, struct shard_extent extent,
                         uint64_t version);
 
 /* The version of the last step of all epochs. */
 uint64_t shard_anchor_last(const struct shard_anchor *anchor, struct shard_extent extent);
-/* Where the step after that version begins; anchor->version <= version <= shard_anchor_last. At the
- * end: position 0 of epoch extent.epochs. */
+/* The place where the step after that version begins; anchor->version <= version <=
+ * shard_anchor_last. At the end: position 0 of epoch extent.epochs. */
 struct shard_place shard_anchor_place(const struct shard_anchor *anchor, struct shard_extent extent,
                                       uint64_t version);
-/* Of that step, as long as its epoch has so many left; version > anchor->version. */
+/* The number of that step, as long as its epoch has so many left; version > anchor->version. */
 uint32_t shard_anchor_micro_batches(const struct shard_anchor *anchor, uint64_t version);
 /* Its positions. */
 uint32_t shard_anchor_count(const struct shard_anchor *anchor, struct shard_extent extent,
                             uint64_t version);
 
-/* That of the next generation, which begins after step `version`. */
+/* The anchor of the next generation, which begins after step `version`. */
 struct shard_anchor shard_anchor_move(const struct shard_anchor *anchor, struct shard_extent extent,
                                       uint64_t version, uint32_t later);
 /* `workers` times `per_worker`, or as many as a step may have. */

@@ -42,7 +42,7 @@ struct shard_owner {
     uint64_t wanted[SHARD_DATASETS_MAX]; /* 0: it does not wait */
 };
 
-/* Not in `to_do`; while it is held, also in its owner's set. */
+/* A range that is not in `to_do`; while it is held, it is also in its owner's set. */
 struct shard_suspect {
     struct shard_range range;
     uint32_t tries;
@@ -102,7 +102,7 @@ bool shard_data_ended(const struct shard_data *data);
 struct shard_epoch *shard_epoch_of(struct shard_data *data, uint32_t epoch);
 /* Closes epochs that are done, opens those that may begin. */
 void shard_epochs_advance(struct shard_state *state, uint32_t dataset);
-/* Before SERVE: opens the epoch of the range, if it is one that overlaps the one before it, as the
+/* Called before SERVE: opens the epoch of the range, if it overlaps the one before it, as the
  * journal names it. */
 void shard_epochs_reach(struct shard_state *state, struct shard_range range);
 

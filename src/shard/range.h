@@ -16,7 +16,7 @@ struct shard_range {
     uint32_t count;
 };
 
-/* Of numbers that came from outside. */
+/* Whether numbers that came from outside are a range. */
 bool shard_range_valid(struct shard_range range);
 
 uint64_t shard_range_end(struct shard_range range);

@@ -31,7 +31,7 @@ struct spdy_encoder {
 size_t spdy_reply(struct spdy_encoder *encoder, uint32_t stream, char ret[SPDY_FRAME_BYTES_MAX]);
 size_t spdy_reset(uint32_t stream, enum spdy_status status, char ret[SPDY_FRAME_BYTES_MAX]);
 size_t spdy_ping(uint32_t id, char ret[SPDY_FRAME_BYTES_MAX]);
-/* So many bytes of the stream's data were taken: the client may send as many more. */
+/* Says that so many bytes of the stream's data were taken: the client may send as many more. */
 size_t spdy_window(uint32_t stream, uint32_t count, char ret[SPDY_FRAME_BYTES_MAX]);
 /* The head of a data frame of `count` bytes, below 16 MiB; `last`: nothing follows in the stream.
  */

@@ -95,12 +95,13 @@ void checkpoint_free(struct store *store);
 void checkpoint_begin(struct store *store);
 void checkpoint_end(struct store *store);
 
-/* Before one: waits for the thread where the WAL is at its limit. Fails when it stays there. */
+/* Called before a transaction: waits for the thread where the WAL is at its limit. Fails when it
+ * stays there. */
 int checkpoint_make_room(struct store *store, struct muster_err *err);
 
-/* After a commit, within the transaction: so many frames are in the WAL. With wipe_due it is
+/* Called after a commit, within the transaction: so many frames are in the WAL. With wipe_due it is
  * emptied soon: values of secrets that were deleted or written over lie in it, and in the database
- * until the frames are copied over its pages. Tells of trouble that the thread had. */
+ * until the frames are copied over its pages. Reports trouble that the thread had. */
 void checkpoint_committed(struct store *store, int frames);
 
 /* Has nothing to do. */

@@ -36,7 +36,7 @@ enum { SELECTOR_TEXT_BYTES_MAX = 8192, SELECTOR_REQUIREMENTS_MAX = 64, SELECTOR_
 /* NULL and "" are the empty selector. MUSTER_EINVAL says which part cannot be read. */
 int selector_parse_labels(const char *text, struct selector *ret, struct muster_err *err);
 
-/* Only = == != , keys are dotted paths into the object. */
+/* Parses = == and != ; keys are dotted paths into the object. */
 int selector_parse_fields(const char *text, struct selector *ret, struct muster_err *err);
 void selector_done(struct selector *selector);
 
@@ -46,6 +46,6 @@ bool selector_match_labels(const struct selector *selector, const json_t *object
 /* Against the object's fields; a missing one counts as "". */
 bool selector_match_fields(const struct selector *selector, const json_t *object);
 
-/* Whether an object printed as this JSON may match by its fields: tells most of those apart that do
+/* Whether an object printed as this JSON may match by its fields: rejects most of those that do
  * not, at a small part of the cost of reading them. */
 bool selector_may_match_text(const struct selector *fields, const char *text);

@@ -155,7 +155,7 @@ void store_on_delete(struct store *store, store_delete_fn fn, void *arg);
 
 /* ---- Transactions ---- */
 
-/* Not nested. Writes outside of one are a transaction each. */
+/* Begins a transaction; they are not nested. A write outside of one is a transaction by itself. */
 int store_begin(struct store *store, struct muster_err *err);
 /* When it fails everything since store_begin is undone. */
 int store_commit(struct store *store, struct muster_err *err);

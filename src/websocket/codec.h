@@ -21,7 +21,7 @@ enum websocket_opcode {
     WEBSOCKET_PONG = 10,
 };
 
-/* Of a close frame, RFC 6455 section 7.4.1. */
+/* The codes of a close frame, RFC 6455 section 7.4.1. */
 enum websocket_code {
     WEBSOCKET_NORMAL = 1000,
     WEBSOCKET_PROTOCOL_ERROR = 1002,

@@ -367,7 +367,8 @@ struct wire_message {
     };
 };
 
-/* Where the arrays of messages that are read lie. WIRE_ROOM_BYTES(frame) are always enough. */
+/* Memory for the arrays of messages that are read. WIRE_ROOM_BYTES(frame) bytes are always enough.
+ */
 struct wire_room {
     void *memory; /* aligned as by malloc */
     size_t size_bytes;

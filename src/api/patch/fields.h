@@ -9,9 +9,9 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Those that the object has, but those that only the server writes. */
+/* The fields that the object has, without those that only the server writes. */
 json_t *fields_of(const json_t *object);
-/* Those of `object` which `other` has not, or with another value. */
+/* The fields of `object` that `other` lacks, or has with another value. */
 json_t *fields_differing(const json_t *object, const json_t *other);
 /* The same, where what `other` says beside is no difference, as of defaults in lists. */
 json_t *fields_not_covered(const json_t *object, const json_t *other);

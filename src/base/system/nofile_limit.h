@@ -13,5 +13,5 @@ void nofile_limit_raise(void);
 unsigned long nofile_limit_of_user(void);
 void nofile_limit_set_user(unsigned long limit);
 
-/* To be called before another program is executed. */
+/* Must be called before another program is executed. */
 void nofile_limit_restore(void);

@@ -13,11 +13,12 @@
  * (nofile_limit.h). New reference, NULL when out of memory. */
 json_t *soft_limits_read(void);
 
-/* As read; what it has not, or what is not permitted, stays as it is. */
+/* Sets the limits that were read; a limit that is absent, or that may not be set, stays as it is.
+ */
 void soft_limits_set(const json_t *limits);
 
-/* Those go as far up as is permitted that would end a controller, which serves all shells: of
- * processor time, file size and memory. */
+/* Raises, as far as is permitted, the limits that would end a controller, which serves all shells:
+ * of processor time, file size and memory. */
 void soft_limits_raise(void);
 
 /* MUSTER_ECREATE where files may not be large enough for a store and logs. */

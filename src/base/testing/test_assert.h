@@ -9,7 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Whether `mistake` ends by an assertion: in a child, without a core file and without words. */
+/* Whether `mistake` ends by an assertion: it runs in a child, without a core file and without
+ * output. */
 static inline bool test_is_asserted(void (*mistake)(void))
 {
     int status = 0;

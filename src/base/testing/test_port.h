@@ -6,8 +6,9 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-/* Of all addresses of both families; the kernel gives it to nobody else, as a socket that does not
- * listen holds it to the end of the program: to listen there is still allowed. */
+/* A port that is free at all addresses of both families. The kernel gives it to nobody else, as a
+ * socket that does not listen holds it to the end of the program; listening there is still
+ * possible. */
 static inline int test_held_port(void)
 {
     struct sockaddr_in6 any = {.sin6_family = AF_INET6};

@@ -12,7 +12,8 @@ enum { TIMESTAMP_BYTES = 32 };
 /* Smaller than any time: what is missing or unreadable. */
 #define TIMESTAMP_NONE INT64_MIN
 
-/* Whether a time can be printed: years 0 to 9999. What is read from a disk may be anything. */
+/* Whether a time can be printed: years 0 to 9999. A time that is read from a disk may be anything.
+ */
 bool timestamp_fits(int64_t unix_ms);
 
 /* "2026-01-02T03:04:05Z"; with milliseconds ("…05.678Z") when there are any. Asserts that it fits.

@@ -17,7 +17,7 @@ struct yaml_budget {
     int depth_max;
 };
 
-/* For one value more. MUSTER_ETOOBIG when nothing is left. */
+/* Takes one value from the budget. MUSTER_ETOOBIG when nothing is left. */
 int yaml_budget_spend(struct yaml_budget *budget, struct muster_err *err);
 
 /* MUSTER_ETOOBIG when so many levels are too many. */

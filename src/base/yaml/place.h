@@ -20,7 +20,7 @@ int yaml_places_add(struct yaml_places *places, int parent, const char *key,
 /* What stands under `parent` with this key; YAML_NO_PLACE when nothing does. */
 int yaml_places_find(const struct yaml_places *places, int parent, const char *key);
 
-/* Where the document starts. */
+/* Sets the place where the document starts. */
 void yaml_places_set_root(struct yaml_places *places, struct yaml_place place);
 
 struct yaml_place yaml_places_get(const struct yaml_places *places, int id);

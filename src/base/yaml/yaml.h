@@ -62,8 +62,9 @@ int yaml_load(const char *text, size_t bytes, const struct yaml_limits *limits,
               struct yaml_stream *ret, struct muster_err *err);
 void yaml_done(struct yaml_stream *stream);
 
-/* Where the value at a field path ("spec.containers[0].image", as in messages) starts; its key for
- * a mapping entry. A path that does not exist gives the place of its nearest ancestor. */
+/* The place where the value at a field path ("spec.containers[0].image", as in messages) starts;
+ * that of its key for a mapping entry. A path that does not exist gives the place of its nearest
+ * ancestor. */
 struct yaml_place yaml_place_of(const struct yaml_document *document, const char *path);
 
 /* The part of a document at `path`, whose places are then those of paths below it. Borrows all. */

@@ -38,11 +38,12 @@ int args_parse(const struct cli_command *command, int argc, char **argv, struct 
                struct muster_err *err);
 void args_done(struct args *args);
 
-/* As if the line ended with --option=value. Takes the value over, also on failure; NULL is
- * MUSTER_ENOMEM. Room is there for one for each operand and each "--". */
+/* Adds --option=value, as if the line ended with it. Takes the value over, also on failure; NULL is
+ * MUSTER_ENOMEM. There is room for one for each operand and each "--". */
 int args_give(struct args *args, const char *option, char *value, struct muster_err *err);
 
-/* Whether the command has that option at all: what is asked below must be one that it has. */
+/* Whether the command has that option at all: the functions below may be asked only for options
+ * that it has. */
 bool args_has(const struct args *args, const char *option);
 /* It has, and it is given. */
 bool args_has_flag(const struct args *args, const char *option);

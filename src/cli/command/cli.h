@@ -25,7 +25,7 @@ struct cli {
     struct muster_err err;
 };
 
-/* Where --context or --kubeconfig names a cluster: fills cli->kube, and asks nothing of it yet. */
+/* Fills cli->kube when --context or --kubeconfig names a cluster; sends nothing to it yet. */
 int cli_choose_cluster(struct cli *cli);
 /* The verb speaks to a cluster, not to the controller of this machine. */
 bool cli_on_cluster(const struct cli *cli);

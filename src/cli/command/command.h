@@ -36,8 +36,8 @@ struct cli_command {
 /* The same word, where - and _ are one. */
 bool cli_same_name(const char *name, const char *given, size_t length);
 
-/* By long name, or by letter (name NULL); NULL when the command has no such option. Every command
- * has --help. */
+/* Finds an option by its long name, or by its letter (name NULL); NULL when the command has no such
+ * option. Every command has --help. */
 const struct cli_item *cli_option_find(const struct cli_command *command, const char *name,
                                        size_t length, char letter);
 

@@ -9,8 +9,9 @@
 extern const struct cli_command cli_commands[];
 extern const size_t cli_command_count;
 
-/* By the name that the binary was called by; one that is no tool's changes nothing. */
+/* Chooses the tool by the name under which the binary was called; any other name changes nothing.
+ */
 void cli_tool_choose(const char *program);
 
-/* Of the tool; NULL when there is none of that name. */
+/* A command of the tool; NULL when there is none of that name. */
 const struct cli_command *cli_command_find(const char *name);

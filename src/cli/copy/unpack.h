@@ -25,5 +25,5 @@ void unpack_init(struct unpack *unpack, const char *to);
 /* What is not finished is removed. */
 void unpack_done(struct unpack *unpack);
 
-/* For a reader of the archive. */
+/* The functions to give to a reader of the archive. */
 struct tar_events unpack_events(struct unpack *unpack);

@@ -21,7 +21,8 @@ struct journal_place {
 int journal_place_read(const char *text, struct journal_place *ret, struct muster_err *err);
 void journal_place_done(struct journal_place *place);
 
-/* In the container. A volume may have the journals of many jobs: each lies below its job's uid. */
+/* The folder in the container. A volume may have the journals of many jobs: each lies below its
+ * job's uid. */
 const char *journal_folder(const struct journal_place *place);
 
 /* What the coordinator of that job is told besides. */

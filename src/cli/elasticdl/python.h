@@ -10,6 +10,6 @@
 /* The first python3 of PATH that has the module; NULL: none. The caller frees. */
 char *python_with(const char *module);
 
-/* Where this shell finds no `python`, the workers find one: the first python3 of PATH that has
- * torch (else the first), by a script in a folder at the end of their PATH. */
+/* Gives workers a `python` where this shell finds none: the first python3 of PATH that has torch
+ * (else the first), by a script in a folder at the end of their PATH. */
 int python_give(struct cli *cli);

@@ -15,6 +15,6 @@ int request_objects(struct cli *cli, struct objects *ret, size_t *ret_jobs);
  * them), and sets *ret. */
 int request_write(struct cli *cli, bool *ret);
 
-/* On standard error and in --log_file_path. */
+/* Prints on standard error and into --log_file_path. */
 void request_say(const struct cli *cli, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

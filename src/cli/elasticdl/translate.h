@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-/* Where the job is to run. */
+/* The place where the job is to run. */
 struct translate_site {
     const char *program; /* the muster that coordinates; NULL: "muster" of MUSTER_IMAGE, which a
                             cluster pulls */

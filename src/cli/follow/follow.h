@@ -11,7 +11,7 @@ void follow_init(struct follow *follow, struct cli *cli, struct screen *screen, 
 /* `job` as the API returned it at its creation. */
 int follow_add(struct follow *follow, const json_t *job, bool several);
 
-/* Until all jobs are over, their ranks have ended and their logs are read, or a second signal
- * killed them. Signals are caught meanwhile. */
+/* Follows until all jobs have ended, their ranks have ended and their logs are read, or a second
+ * signal has killed them. Signals are caught meanwhile. */
 void follow_run(struct follow *follow);
 void follow_done(struct follow *follow);

@@ -14,6 +14,6 @@ struct image_waiting {
     bool missing;      /* it will not get better by itself: a wrong password, no such image */
 };
 
-/* Of a container's status; false: it does not wait for an image, or all that is known is that it
- * does. */
+/* Reads a container's status; false: it does not wait for an image, or nothing more than that is
+ * known. */
 bool image_waiting_of(const json_t *pod, const json_t *status, struct image_waiting *ret);

@@ -15,15 +15,16 @@
 enum { SIGNALS_COUNT = 3 };
 extern const int signals_ending[SIGNALS_COUNT];
 
-/* Not SIGHUP under nohup(1), whose programs are to outlive the terminal. */
+/* SIGHUP is not heard under nohup(1), whose programs are to outlive the terminal. */
 bool signals_is_heard(int number);
 
-/* From now on. What `describe` makes (a new reference) is printed on standard output, too; NULL:
- * nothing is. */
+/* Takes effect from now on. The object that `describe` makes (a new reference) is printed on
+ * standard output as well; NULL: nothing is. */
 typedef json_t *signals_describe(int exit_code, const char *reason, const char *message);
 void signals_catch(signals_describe *describe);
 
-/* Whether they are held; one that was held before ends this process when they are not any more. */
+/* Holds signals, or releases them: a signal that came while they were held ends this process when
+ * they are released. */
 void signals_hold(bool on);
 
 /* The one that was held, 0: none. Set by a handler. */

@@ -12,10 +12,10 @@ void stop_catch(struct follow *follow);
 /* They end this process at once: nothing of the jobs is waited for any more. */
 void stop_release(struct follow *follow);
 
-/* As if that signal had come: SIGPIPE when nobody reads the output any more. */
+/* Acts as if that signal had come: SIGPIPE when nobody reads the output any more. */
 void stop_hear(struct follow *follow, int signal);
 
-/* On a cluster: an operator that does not end a job when asked to has its job deleted. */
+/* On a cluster: deletes a job whose operator does not end it when asked to. */
 void stop_check(struct followed_job *job);
 
 /* Ends the job with these words why; SIGTERM comes first. False: it cannot be told, and that was

@@ -29,7 +29,7 @@ void log_merge_free(struct log_merge *merge);
  * the caller's. */
 struct log_merge_source *log_merge_add(struct log_merge *merge, void *owner);
 
-/* From now until its end the others wait for it. */
+/* The other sources wait for this one from now until its end. */
 void log_merge_begin(struct log_merge_source *source);
 
 /* Bytes that came at `unix_ms` by the clock of the log; now_ms is our own clock. False: no memory.

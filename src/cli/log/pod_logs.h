@@ -27,10 +27,10 @@ bool pod_logs_settled(const struct pod_logs *logs);
 /* Takes what has not come yet from the files of this machine: see podlog_finish. */
 void pod_logs_finish(struct pod_logs *logs);
 
-/* With ends_with_start: one run of a container was read to its end. */
+/* With ends_with_start: whether one run of a container was read to its end. */
 bool pod_logs_read_one(const struct pod_logs *logs);
 
-/* Without follow: why a log could not be read; 0 when all were. */
+/* Without follow: the reason why a log could not be read; 0 when all were. */
 int pod_logs_error(const struct pod_logs *logs, struct muster_err *err);
 
 /* The last lines of a container, see log_view_last_line. */

@@ -18,6 +18,6 @@ struct gpu_memory {
 
 /* Asks anew. */
 void gpu_memory_read(struct gpu_memory *gpus);
-/* Of these processes, on all GPUs. */
+/* The memory of these processes on all GPUs. */
 int64_t gpu_memory_of(const struct gpu_memory *gpus, const pid_t *processes, size_t count);
 void gpu_memory_done(struct gpu_memory *gpus);

@@ -12,6 +12,6 @@
  * "processes": […]}; `attempts` as process/stack/stacks.h has them. */
 json_t *stack_view_rank(const json_t *pod, const json_t *attempts);
 
-/* For people: the collectives that hang (process/stack/collectives.h), then a line for each rank,
- * and below it its processes with their stacks. */
+/* Prints for people: the collectives that hang (process/stack/collectives.h), then a line for each
+ * rank, and below it its processes with their stacks. */
 void stack_view_print(const json_t *ranks, const json_t *collectives, struct buf *out);

@@ -10,7 +10,7 @@
 
 enum { CHECKPOINT_PATH_BYTES = 4096 };
 
-/* By the last part of the path. */
+/* Judges by the last part of the path. */
 bool checkpoint_is_name(const char *path);
 
 /* The next path in the text that may be a checkpoint; *at moves behind it. In quotes a path may

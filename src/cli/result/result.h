@@ -9,8 +9,8 @@
 /* The exit code of one job in this run (a signal that ended us comes first). */
 int result_exit_code(const struct followed_job *job);
 
-/* Where things lie, then, as the last line, "muster: job mnist succeeded after 32 s", and why where
- * it did not. */
+/* Says where things lie, then, as the last line, "muster: job mnist succeeded after 32 s", or why
+ * it failed. */
 void result_say(const struct followed_job *job, const char *results);
 
 /* {"name", "namespace", "state", "exitCode", "reason", "message", "durationMs", "replicas":

@@ -27,5 +27,5 @@ int results_folder_begin(const char *path, struct results_folder *ret, struct mu
 /* What was copied replaces what was there. `manifest` becomes muster.json. */
 int results_folder_commit(struct results_folder *folder, const json_t *manifest,
                           struct muster_err *err);
-/* Without a commit: what was there stays. */
+/* When nothing was committed, the folder stays as it was. */
 void results_folder_done(struct results_folder *folder);

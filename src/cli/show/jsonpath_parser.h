@@ -26,7 +26,7 @@ struct jsonpath_node *jsonpath_append(struct jsonpath_parser *p, struct jsonpath
 int jsonpath_append_text(struct jsonpath_parser *p, struct jsonpath_node *list,
                          enum jsonpath_kind kind, const char *text, size_t length);
 
-/* At the end of the text or of its line. */
+/* Whether the parser is at the end of the text or of its line. */
 bool jsonpath_at_end(const struct jsonpath_parser *p);
 
 /* A name, a number or a word of the language is over there. */

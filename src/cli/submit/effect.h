@@ -6,8 +6,9 @@
 
 #include "cli/submit/objects.h"
 
-/* For run, before its file is read: what --dry-run leaves without effect. */
+/* Checks, for run, before its file is read: options that have no effect with --dry-run. */
 int effect_check_dry_run(struct cli *cli);
 
-/* For run, create and apply: the objects are as they will be submitted, but for the annotations. */
+/* Checks, for run, create and apply: the objects are as they will be submitted, except for the
+ * annotations. */
 int effect_check(struct cli *cli, const struct objects *objects);

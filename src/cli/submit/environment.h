@@ -16,14 +16,14 @@ int environment_gather(struct cli *cli, const struct environment **ret);
 /* One more variable, before it is gathered: beside the object, as one of -e, which wins. `what` is
  * said before the name in an error. */
 int environment_give(struct cli *cli, const char *what, const char *name, const char *value);
-/* Before anything is asked of a controller. */
+/* Called before any request to a controller. */
 int environment_check(struct cli *cli);
 void environment_free(struct environment *environment);
 
 /* What -e and --env-file give: a variable each, to a NULL. Borrowed. */
 char *const *environment_given(const struct environment *environment);
 
-/* Whether ranks get that variable from it. */
+/* Whether ranks get that variable from this environment. */
 bool environment_has(const struct environment *environment, const char *name);
 
 /* Says on standard error which names an object that was only printed lacks; never a value. */

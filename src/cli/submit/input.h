@@ -16,7 +16,7 @@ struct input;
  * rank's standard input is a client's. */
 int input_annotate(json_t *object, const char *rank, struct muster_err *err);
 
-/* For the job of this name. NULL when out of memory. */
+/* Starts the input of the job of this name. NULL when out of memory. */
 struct input *input_start(struct cli *cli, const char *namespace, const char *job);
 /* NULL is fine. */
 void input_stop(struct input *input);

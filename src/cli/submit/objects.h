@@ -26,8 +26,8 @@ int objects_read_text(struct cli *cli, const char *label, const char *text, enum
                       struct objects *ret);
 void objects_done(struct objects *objects);
 
-/* Where an object is or will be: --namespace wins, then its own, then the context's of a cluster,
- * then default. Borrowed. */
+/* The place where an object is or will be: --namespace wins, then its own, then the context's of a
+ * cluster, then default. Borrowed. */
 struct kube_ref objects_ref(const struct cli *cli, const json_t *object);
 
 /* MUSTER_EDATA when the file gives it a generateName alone, which finds no object. */

@@ -6,9 +6,10 @@
 
 #include "cli/submit/objects.h"
 
-/* Before they are put: where they are there already, an earlier job is their owner no more, whose
- * end would take them along. */
+/* Called before objects are put: an object that exists already loses the earlier job as its owner,
+ * so that it is not deleted with that job. */
 int owner_claim(struct cli *cli, struct objects *objects);
 
-/* Of a job that has just been created. A warning where it is refused: the job has what it needs. */
+/* Makes a job that has just been created the owner. A refusal is a warning: the job has what it
+ * needs. */
 void owner_note(struct cli *cli, const struct objects *objects, const json_t *job);

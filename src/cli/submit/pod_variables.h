@@ -7,5 +7,6 @@
 
 #include "cli/command/cli.h"
 
-/* In every container of every replica; an entry of that name is replaced. No-op without one. */
+/* Sets it in every container of every replica, and replaces an entry of that name. Does nothing
+ * without one. */
 int pod_variables_set(struct cli *cli, json_t *job);

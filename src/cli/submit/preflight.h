@@ -7,8 +7,8 @@
 
 #include "cli/submit/objects.h"
 
-/* As it will be called in earnest; while it rehearses the client's writes are dry runs, and
- * `object` is a copy. */
+/* Called as it will be when objects are really put; during the rehearsal the client's writes are
+ * dry runs, and `object` is a copy. */
 typedef int preflight_put(void *context, json_t *object);
 
 /* The first error of `put`, with nothing made. One object alone needs no rehearsal. */

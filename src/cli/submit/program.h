@@ -6,10 +6,10 @@
 
 #include "cli/command/cli.h"
 
-/* Without -n: MUSTER_EINVAL says how to run a script or program among the operands, which are files
- * of jobs otherwise. */
+/* Without -n: MUSTER_EINVAL says how to run a script or program that is among the operands, which
+ * are job files otherwise. */
 int program_check_files(struct cli *cli);
 
-/* With -n: MUSTER_EINVAL when the command is a Python script that is here and cannot be executed,
- * or a launcher in whose place muster stands. */
+/* With -n: MUSTER_EINVAL when the command is a Python script that exists here and cannot be
+ * executed, or a launcher that muster replaces. */
 int program_check_command(struct cli *cli);

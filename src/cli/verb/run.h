@@ -8,8 +8,9 @@ typedef int run_read(struct cli *cli, struct objects *ret, size_t *ret_jobs);
 
 /* Creates what jobs use, or brings up to date what is there already. */
 int run_put_support(struct cli *cli, const json_t *object);
-/* Whether each would be accepted, before any is made (preflight.h); context: the struct cli. */
+/* Whether each object would be accepted, before any is made (preflight.h); context: the struct cli.
+ */
 int run_try(void *context, json_t *object);
 
-/* From the objects to the last line and the exit status. */
+/* Does everything from the objects to the last line and the exit status. */
 int run_and_follow(struct cli *cli, run_read *read);

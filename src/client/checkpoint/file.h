@@ -7,7 +7,7 @@
 #include "client/checkpoint/format.h"
 #include "client/checkpoint/name.h"
 
-/* Where a checkpoint came to be. */
+/* The place in training at which a checkpoint was made. */
 struct checkpoint_place {
     struct checkpoint_name name;
     uint8_t digest[CHECKPOINT_DIGEST_BYTES];
@@ -30,9 +30,10 @@ struct checkpoint_wanted {
     size_t num_pieces;
 };
 
-/* Whether it is there and fits, by its head. MUSTER_ENOENT: the folder has no checkpoint of this
- * job; MUSTER_EDATA: it is damaged, or it alone is not there; MUSTER_ECONFLICT: it is of another
- * model or data set; MUSTER_EUNSUPPORTED: of another version of muster. */
+/* Whether the checkpoint is there and fits, by its head. MUSTER_ENOENT: the folder has no
+ * checkpoint of this job; MUSTER_EDATA: it is damaged, or only this one is missing;
+ * MUSTER_ECONFLICT: it is of another model or data set; MUSTER_EUNSUPPORTED: it is of another
+ * version of muster. */
 int checkpoint_look(const struct checkpoint_wanted *wanted, struct muster_err *err);
 /* Into the pieces, block by block: on failure they are partly written. As checkpoint_look. */
 int checkpoint_load(const struct checkpoint_wanted *wanted, struct muster_err *err);

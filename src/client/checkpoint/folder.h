@@ -16,7 +16,8 @@ int folder_open(const char *path, char **ret, struct muster_err *err);
 /* True when a whole file of the job of that lineage is there. */
 bool folder_has_job(const char *folder, uint64_t lineage);
 
-/* Those that the coordinator has in its journal: it may go back to them. Their versions ascend. */
+/* The checkpoints that the coordinator has in its journal: it may go back to them. Their versions
+ * ascend. */
 struct folder_known {
     const struct checkpoint_name *list;
     size_t count;     /* at least one */

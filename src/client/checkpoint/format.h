@@ -43,7 +43,7 @@ struct checkpoint_head {
     const uint8_t *sums;   /* … checkpoint_block_sum */
 };
 
-/* Of the state; the last one may have fewer bytes. */
+/* The number of blocks of the state; the last one may have fewer bytes. */
 uint64_t checkpoint_blocks(const struct checkpoint_head *head);
 size_t checkpoint_head_bytes(uint32_t num_pieces, uint64_t state_bytes);
 uint64_t checkpoint_piece_bytes(const struct checkpoint_head *head, uint32_t piece);

@@ -22,6 +22,7 @@ uint32_t aside_count_left(const struct aside *aside, const struct plan *plan,
 /* The records that are trained at these positions, in their order. Returns how many. */
 uint32_t aside_records_left(const struct aside *aside, const struct plan *plan,
                             struct shard_range range, uint64_t *ret);
-/* From the first position to the last one whose record is trained; count 0: there is none. */
+/* The range from the first position to the last one whose record is trained; count 0: there is
+ * none. */
 struct shard_range aside_trim(const struct aside *aside, const struct plan *plan,
                               struct shard_range range);

@@ -52,7 +52,7 @@ struct plan_share {
 
 /* NULL, or what is wrong with the plan; then nothing else may be asked. */
 const char *plan_check(const struct plan *plan);
-/* Whether the anchor, of a generation that begins after that version, is one of the plan's. */
+/* Whether the anchor, of a generation that begins after that version, belongs to the plan. */
 bool plan_anchor_fits(const struct plan *plan, const struct shard_anchor *anchor, uint64_t version);
 
 /* Micro-batches of a step that its epoch's end does not cut short, but for the first one after the

@@ -89,8 +89,8 @@ static inline bool fast_wait(struct muster_comm *comm, uint32_t round, uint32_t 
     return true;
 }
 
-/* After fast_wait said false: whom the task waits for, and 0; or negative: that rank does something
- * else. */
+/* Called after fast_wait said false: writes the rank that the task waits for and returns 0; or
+ * negative: that rank does something else. */
 int fast_missing(struct muster_comm *comm, struct task *task, uint32_t round,
                  struct muster_err *err);
 

@@ -4,6 +4,6 @@
 
 #include "comm/algorithm/way.h"
 
-/* Whether a call goes this way; alike on all ranks. */
+/* Whether a call takes this way; all ranks decide alike. */
 bool large_copy_fits(const struct muster_comm *comm, const struct prepared *call);
 void large_copy_start(struct muster_comm *comm, struct task *task, enum schedule_pattern pattern);

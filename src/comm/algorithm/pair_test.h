@@ -81,7 +81,7 @@ static inline void pair_task(struct muster_comm *comm, const struct muster_call 
         call_log_digest(comm->generation, ret->call.shape, ret->call.total) + comm->history);
 }
 
-/* In turns until both have ended. */
+/* Steps both in turns until both have ended. */
 static inline void pair_run(struct pair *pair, struct task *tasks)
 {
     bool ended[2] = {false, false};

@@ -4,7 +4,7 @@
 
 #include "comm/state/state.h"
 
-/* Whether a call goes this way; alike on all ranks. */
+/* Whether a call takes this way; all ranks decide alike. */
 bool rooted_fits(const struct muster_comm *comm, const struct prepared *call);
 void rooted_start(struct task *task);
 /* This rank makes no more calls, and none is under way. What its neighbours called last, and no

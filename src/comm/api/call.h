@@ -7,7 +7,7 @@
 
 /* The task's call was prepared (prepare.h). */
 void call_begin(struct muster_comm *comm, struct task *task);
-/* Of an all-reduce. */
+/* The choice for an all-reduce. */
 struct schedule_choice call_choose(const struct muster_comm *comm, size_t bytes,
                                    bool shared_memory);
 /* An all-reduce through staging, whatever the buffers are. */

@@ -13,5 +13,5 @@ static inline bool plan_fits(struct muster_comm *comm, const void *in, const voi
            op == plan->call.op && in && out;
 }
 
-/* Of an all-reduce. True: way_plan() describes this call; false: no fast path takes it. */
+/* For an all-reduce. True: way_plan() describes this call; false: no fast path takes it. */
 bool plan_learn(struct muster_comm *comm, const struct prepared *call);

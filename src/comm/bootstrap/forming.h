@@ -19,8 +19,8 @@ enum {
     FORMING_SLICE_MS = 20, /* between two looks at what may end forming */
 };
 
-/* Of those who have another way to learn of a member's end: asked every few milliseconds until all
- * have come, and the endpoints are not watched. 0, or a negative code and err. */
+/* For callers that have another way to learn of a member's end: asked every few milliseconds until
+ * all have come, and the endpoints are not watched. 0, or a negative code and err. */
 struct forming_watch {
     int (*check)(void *context, struct muster_err *err);
     void *context;

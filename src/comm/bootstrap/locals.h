@@ -9,5 +9,5 @@
  * takes over what has come meanwhile from other hosts. */
 int locals_join(struct forming *f, struct muster_err *err);
 
-/* From here on others may see us die. Waits for all of this host. */
+/* From here on others can see this rank die. Waits for all ranks of this host. */
 int locals_come_alive(struct forming *f, struct muster_err *err);

@@ -35,9 +35,9 @@ struct address address_of_machine(void);
 /* A non-blocking descriptor, or -1 and errno. */
 int address_listen(const struct address *at);
 int address_connect(const struct address *to, int64_t deadline_ns);
-/* In two steps, for whatever family: a descriptor that is connected, or will be; then, by the
- * deadline, whether it is (-1 and errno; it stays the caller's). One that is connected to itself is
- * refused: nobody listens there. */
+/* Connects in two steps, for any family: address_begin returns a descriptor that is connected, or
+ * will be; address_finish says by the deadline whether it is (-1 and errno; the caller keeps it). A
+ * socket that is connected to itself is refused: nobody listens there. */
 int address_begin(const struct sockaddr *to, socklen_t bytes);
 int address_finish(int fd, int64_t deadline_ns);
 bool address_is_self(int fd);

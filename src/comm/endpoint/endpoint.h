@@ -32,7 +32,7 @@ struct muster_endpoint {
     struct member self;
     struct arrivals arrivals;
     struct fork_watch fork; /* in a child nothing is open */
-    /* Of muster_endpoint_cancel: 1 + the highest generation; from any thread. */
+    /* Set by muster_endpoint_cancel, from any thread: 1 + the highest generation. */
     _Atomic uint64_t cancelled;
 };
 
@@ -53,7 +53,7 @@ int endpoint_begin(const struct member *member, bool local);
 /* Says hello on a descriptor of endpoint_begin that can be written to. The descriptor, or negative;
  * then it is closed. */
 int endpoint_greet(int fd, const struct hello *hello, struct muster_err *err);
-/* From errno: MUSTER_EOS when there is no descriptor, MUSTER_ETIMEDOUT when the member's machine
+/* Maps errno: MUSTER_EOS when there is no descriptor, MUSTER_ETIMEDOUT when the member's machine
  * said nothing, else MUSTER_EUNAVAIL. */
 int endpoint_fail(bool local, struct muster_err *err);
 

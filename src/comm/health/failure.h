@@ -13,8 +13,8 @@ int failure_timeout(struct muster_comm *comm, const struct task *task, int64_t w
                     struct muster_err *err);
 /* One line on stderr about those that have not entered it yet; nothing when all have. */
 void failure_notice(struct muster_comm *comm, const struct task *task, int64_t waited_ms);
-/* By the records of so many calls before this one, as far as they are there: it and this rank, on
- * the same host, called the same. Else MUSTER_EMISMATCH. */
+/* Compares the records of that many calls before this one, as far as they exist: that rank of the
+ * same host and this one called the same. Else MUSTER_EMISMATCH. */
 int failure_compare(struct muster_comm *comm, const struct task *task, int rank, uint64_t calls,
                     struct muster_err *err);
 /* Rank does something else than this task, or did before. */
@@ -24,5 +24,5 @@ int failure_mismatch(struct muster_comm *comm, const struct task *task, int rank
 void failure_close(struct muster_comm *comm, int code);
 /* The same, in good order: nothing is under way. */
 void failure_leave(struct muster_comm *comm);
-/* On the heartbeat thread. */
+/* Runs on the heartbeat thread. */
 void failure_beat(void *comm);

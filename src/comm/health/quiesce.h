@@ -9,7 +9,7 @@
 void quiesce_write_begin(struct muster_comm *comm);
 int quiesce_find_closed(const struct muster_comm *comm);
 void quiesce_write_end(struct muster_comm *comm);
-/* For the thread that closed the communicator: waits until nobody writes into our memory. */
+/* Called by the thread that closed the communicator: waits until nobody writes into our memory. */
 void quiesce_memory(struct muster_comm *comm);
-/* For other threads, that see it closed. */
+/* Called by other threads, which see it closed. */
 void quiesce_wait(const struct muster_comm *comm);

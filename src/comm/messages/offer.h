@@ -5,7 +5,8 @@
 
 #include "comm/messages/streams.h"
 
-/* Whether this communicator offers, and from how many bytes on; after its rings have started. */
+/* Decides whether this communicator offers, and from how many bytes on; called after its rings have
+ * started. */
 void offer_open(struct muster_comm *comm);
 
 /* ---- the sender ---- */
@@ -23,9 +24,9 @@ struct stream_ring *offer_bypass(struct stream_ring *ring);
 
 /* ---- the receiver ---- */
 
-/* After each header that came, unless all of its data was there with it. */
+/* Called after each header that came, unless all of its data came with it. */
 void offer_take_address(struct stream *s);
-/* As much of the message as there is now, at most so many bytes. */
+/* Reads as much of the message as there is now, at most so many bytes. */
 size_t offer_read(struct muster_comm *comm, struct stream *s, int from, char *to, size_t bytes);
 /* All of a message, offered or not, was read. */
 void offer_finish(struct stream *s);

@@ -26,7 +26,7 @@ struct inbound {
 
 _Static_assert((int)sizeof(struct header) == (int)LINE_RING_HEADER_BYTES, "it is a ring's header");
 
-/* To and from one rank. */
+/* The stream to and from one rank. */
 struct stream {
     struct stream_ring *in_ring; /* NULL: it is on another host */
     struct stream_ring *out_ring;

@@ -18,7 +18,7 @@ static inline void lane_leave(struct lane *lane)
     assert(atomic_load_explicit(&lane->running, memory_order_relaxed));
     atomic_store_explicit(&lane->running, false, memory_order_release);
 }
-/* By the thread that starts calls. */
+/* Called by the thread that starts calls. */
 void lane_append(struct lane *lane, struct muster_request *request);
 /* Steps a lane, if nobody else does; with the slow checks of a wait if asked. True: something moved
  * or ended, so that more may soon. */
@@ -39,8 +39,8 @@ static inline void lane_note_end(struct muster_comm *comm, const struct task *ta
         call_log_end(comm, task->number);
     }
 }
-/* After a failed wait: 1 if what had come before completes the task, 0 if it waits for someone else
- * now. */
+/* Called after a failed wait: 1 if what had come before completes the task, 0 if it waits for
+ * another rank now. */
 int lane_last_step(struct muster_comm *comm, struct task *task, int failure);
 /* All lanes, as lane_try. */
 bool lane_try_all(struct muster_comm *comm, bool check);

@@ -42,7 +42,7 @@ static inline bool request_is_pending(const struct muster_request *request)
 
 /* Room for a request, with its mutex; all else is the caller's to set. NULL: no memory. */
 struct muster_request *request_alloc(void);
-/* Of one that nobody else has seen. */
+/* Frees a request that no other thread has seen. */
 void request_drop(struct muster_request *request);
 /* It ends, with REQUEST_DONE or its error's code, and is not the lane's any more. */
 void request_end(struct muster_request *request, int state);

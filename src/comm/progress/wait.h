@@ -12,8 +12,8 @@ struct waiter {
     uint32_t bell;
     bool sleepy; /* registered as a sleeper: the next turn sleeps */
 };
-/* Between two steps that found nothing to do: spins, then yields, then sleeps. Negative: give up.
- * Without a task only the user's interruption is looked for. */
+/* Called between two steps that found nothing to do: spins, then yields, then sleeps. Negative:
+ * give up. Without a task only the user's interruption is looked for. */
 int wait_turn(struct waiter *waiter, struct muster_comm *comm, const struct task *task,
               struct muster_err *err);
 /* The checks of a turn without its wait. may_interrupt: on the thread of a blocking call. */

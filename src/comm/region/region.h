@@ -18,7 +18,7 @@ enum {
     REGION_STALL_MS = 2000, /* a reader that was idle for so long gives way to others */
 };
 
-/* In the hello: no communicator has this digest. */
+/* Stands in the hello: no communicator has this digest. */
 #define REGION_DIGEST UINT64_C(0x7265676966f6e2e2)
 
 struct region_ask {
@@ -39,13 +39,14 @@ struct region_answer {
     uint64_t all_bytes; /* that the region has */
 };
 
-/* For a reader that sees the owner's process id: it copies them itself (process_vm_readv(2)). */
+/* Given to a reader that can see the owner's process: it copies the bytes itself
+ * (process_vm_readv(2)). */
 struct region_place {
     int64_t pid;
     uint64_t address;
 };
 
-/* Not against malice: against memory that changed under way, and lost bytes. */
+/* Protects against memory that changed under way, and lost bytes; not against malice. */
 uint64_t region_checksum(const char *data, size_t bytes);
 
 /* The same in parts: each of a multiple of REGION_SUM_BLOCK_BYTES but for the last one. */
@@ -76,7 +77,7 @@ struct region_read {
     void *context;
 };
 
-/* As muster_region_read, into pieces. MUSTER_EMISMATCH: an owner has another number of bytes. */
+/* muster_region_read, into pieces. MUSTER_EMISMATCH: an owner has another number of bytes. */
 int region_read_pieces(const struct region_read *read, struct muster_err *err);
 
 /* ---- Pieces as one row of bytes ---- */
@@ -95,7 +96,8 @@ struct region_layout {
 int region_layout_init(struct region_layout *layout, const struct muster_elastic_piece *pieces,
                        size_t num_pieces, struct muster_err *err);
 void region_layout_done(struct region_layout *layout);
-/* Where these bytes are in one piece; NULL: they are in several, or none are asked for. */
+/* The address where these bytes lie in one piece; NULL: they lie in several, or none are asked for.
+ */
 char *region_layout_find(const struct region_layout *layout, size_t offset, size_t bytes);
 void region_layout_gather(const struct region_layout *layout, size_t offset, size_t bytes,
                           char *to);

@@ -8,7 +8,7 @@
 
 #include "comm/shm/segment.h"
 
-/* Between two looks at a line that another core is to write. */
+/* Called between two looks at a line that another core is to write. */
 static inline void line_pause(void)
 {
 #if defined(__x86_64__)

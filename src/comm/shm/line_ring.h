@@ -55,7 +55,7 @@ size_t line_ring_put(struct stream_ring *ring, struct line_ring_end *end, const 
 /* Publishes what was put. last: the message ends here. */
 void line_ring_publish(struct stream_ring *ring, struct line_ring_end *end, bool last);
 
-/* As far as the reader has come: messages that end before it have been read. */
+/* How far the reader has come: messages that end before it have been read. */
 uint64_t line_ring_read_to(struct stream_ring *ring, struct line_ring_end *end);
 
 /* Takes the lines of the next so many bytes ahead (line_fetch), as far as they are known to be
@@ -69,7 +69,7 @@ void line_ring_expect(const struct stream_ring *ring, const struct line_ring_end
 
 /* The header of the next message. False: none has come. */
 bool line_ring_take_header(struct stream_ring *ring, struct line_ring_end *end, void *ret_header);
-/* So many bytes of it have come, as far as this end knows. */
+/* Whether so many bytes of it have come, as far as this end knows. */
 static inline bool line_ring_has(const struct line_ring_end *end, size_t bytes)
 {
     return end->other - end->at >= bytes;

@@ -84,7 +84,7 @@ enum {
                    SEGMENT_PAGE,
 };
 
-/* Where a blob for all lies. */
+/* The place of a blob for all ranks. */
 static inline char *board_blob(struct board *board, size_t bytes)
 {
     return bytes <= sizeof board->little ? board->little : board->data;
@@ -135,7 +135,7 @@ struct rooted_slot {
     char data[ROOTED_BYTES];
 };
 
-/* Of a rank; it has left so many rooted calls. */
+/* The slots of a rank; it has left so many rooted calls. */
 struct rooted_slots {
     alignas(SEGMENT_LINE) _Atomic uint64_t left;
     struct rooted_slot slots[ROOTED_SLOTS];
@@ -168,7 +168,7 @@ int segment_create(int size, struct segment *ret, struct muster_err *err);
 int segment_open(int fd, int size, struct segment *ret, struct muster_err *err);
 /* fd < 0: nothing to end. */
 void segment_close(struct segment *segment);
-/* In a forked child, which does not have the mapping. */
+/* Called in a forked child, which does not have the mapping. */
 void segment_hang_up(struct segment *segment);
 
 /* Memory at the end of the file, a part for each rank. */

@@ -12,7 +12,7 @@ struct allocation {
 
 enum { COMM_MAX_ALLOCATIONS = 1024, ALLOCATION_SKEW_LINES = 27 };
 
-/* Where the user's memory of a rank starts: at another offset in its page than that of the ranks
+/* The start of the user's memory of a rank: at another offset in its page than that of the ranks
  * beside it. AMD's L1 cache finds a line by a hash of its virtual address, and where two hashes and
  * offsets are equal, as they are for half of all mappings, a loop over both takes four times as
  * long. */

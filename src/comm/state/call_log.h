@@ -4,7 +4,7 @@
 #include "comm/state/state.h"
 #include "comm/state/types.h"
 
-/* Of a call without root, operation and counts. */
+/* The shape of a call without root, operation and counts. */
 static inline uint64_t call_log_shape(enum muster_collective kind, enum muster_type type)
 {
     return (uint64_t)kind | (uint64_t)type << 8;
@@ -47,7 +47,7 @@ static inline void call_log_end(struct muster_comm *comm, uint64_t number)
     struct flight_call *record = &comm->control->flight.calls[number % FLIGHT_CALLS];
     atomic_store_explicit(&record->ended, number, memory_order_release);
 }
-/* After a step of a message: others can see whom it waits for, until it no longer does. */
+/* Called after a step of a message: others can see whom it waits for, until it no longer does. */
 void call_log_message(struct muster_comm *comm, struct task *task, bool waits);
 /* It has entered this call, or a later one whose record has taken its place. */
 static inline bool call_log_has(const struct control *control, uint64_t number)

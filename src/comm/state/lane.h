@@ -36,7 +36,7 @@ static inline int lane_count(const struct lane *lane)
     return (int)(atomic_load_explicit(&lane->appended, memory_order_acquire) - ended);
 }
 
-/* As a count of 0, in one load. */
+/* Whether the count is 0, by one load. */
 static inline bool lane_is_empty(const struct lane *lane)
 {
     return !atomic_load_explicit(&lane->last, memory_order_acquire);

@@ -5,7 +5,7 @@
 
 #include "comm/state/state.h"
 
-/* Of a rank of this host. */
+/* The control words of a rank of this host. */
 static inline struct control *peers_control(const struct muster_comm *comm, int rank)
 {
     assert(comm->peers[rank].local >= 0);
@@ -20,9 +20,9 @@ int64_t peers_ended_after_ms(const struct muster_comm *comm, int rank);
 /* A debugger has hold of that rank's heartbeat thread: that it is silent says nothing. Of a rank of
  * this host whose process ids mean the same here; of any other false. Reads /proc. */
 bool peers_is_traced(const struct muster_comm *comm, int rank);
-/* Of this rank, on its heartbeat thread. */
+/* Whether a debugger holds this rank; called on its heartbeat thread. */
 bool peers_this_thread_is_traced(void);
-/* Of which rank's end we know, as a word for others: 1 + a rank that is proven dead, else the
+/* The rank whose end we know, as a word for others: 1 + a rank that is proven dead, else the
  * negative of 1 + one that is suspected; 0: none. */
 int peers_failed_rank(const struct muster_comm *comm);
 /* Another rank's word about a third, unless it is of this host: of those we know better. */

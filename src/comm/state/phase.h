@@ -58,7 +58,7 @@ void phase_init(struct comm_life *life);
 void phase_open(struct comm_life *life);
 /* Into COMM_CLOSING or COMM_LEAVING. False: another thread was first, and its code stays. */
 bool phase_close(struct comm_life *life, enum comm_phase to, int code);
-/* By the thread that closed it. */
+/* Called by the thread that closed it. */
 void phase_quiesce(struct comm_life *life);
 
 /* ---- the thread that makes calls ---- */
@@ -71,7 +71,8 @@ enum comm_use {
     COMM_IN_CALL_OF_SEVERAL = COMM_IN_CALL | COMM_IN_SEVERAL,
 };
 
-/* With a fence between this and a look at the phase, as progress_drain says. Again: nothing. */
+/* Needs a fence between this and a look at the phase, as progress_drain says. A second call does
+ * nothing. */
 static inline void use_enter(_Atomic int *use, enum comm_use what)
 {
     int before = atomic_load_explicit(use, memory_order_relaxed);

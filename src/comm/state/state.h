@@ -56,7 +56,7 @@ struct rooted_turns {
 /* Room for the plan: only algorithm/way.h knows it. */
 enum { COMM_PLAN_BYTES = 384 };
 
-/* From all-gather to all-to-all; sizes by factors of four. */
+/* The kinds from all-gather to all-to-all; sizes by factors of four. */
 enum { COMM_COPY_KINDS = 5, COMM_COPY_SIZES = 6 };
 
 struct muster_comm {

@@ -3,6 +3,6 @@
 
 #include "comm/state/state.h"
 
-/* After the peers are placed; lowest[r] is the lowest rank on r's host. False: no memory. */
+/* Called after the peers are placed; lowest[r] is the lowest rank on r's host. False: no memory. */
 bool team_init(struct muster_comm *comm, const int *lowest);
 void team_done(struct muster_comm *comm);

@@ -22,11 +22,11 @@ struct types_kind {
 /* NULL: there is no such kind. */
 const struct types_kind *types_find_kind(enum muster_collective kind);
 bool types_has_type(enum muster_type type);
-/* As muster_type_bytes, which a program may replace. 0: there is no such type. */
+/* The same as muster_type_bytes, which a program may replace. 0: there is no such type. */
 size_t types_bytes(enum muster_type type);
 bool types_has_op(enum muster_op op);
 const char *types_kind_name(enum muster_collective kind);
 /* SIZE_MAX: so many at least. */
 size_t types_total(const size_t *counts, int size);
-/* Of rank `rank` of `size`: its output overlaps its input. */
+/* Whether the output of rank `rank` of `size` overlaps its input. */
 bool types_is_in_place(const struct prepared *call, int rank, int size);

@@ -46,7 +46,7 @@ int sized_check(const struct sized_kind *kind, const void *theirs, struct muster
 void sized_write(const struct sized_kind *kind, void *theirs, const void *own);
 
 int sized_refuse_err(struct muster_err *err);
-/* For each public function, first: err is NULL, or was initialised. */
+/* Comes first in each public function: err is NULL, or was initialised. */
 static inline int sized_check_err(struct muster_err *err)
 {
     return !err || err->struct_size >= offsetof(struct muster_err, text) ? 0

@@ -16,7 +16,7 @@ enum channel_state {
     CHANNEL_STATES,
 };
 
-/* Of the other side, as long as its kernel is there. */
+/* The state of the other side, as long as its kernel is there. */
 enum link_state {
     LINK_SPEAKS,
     LINK_LEFT,  /* it freed the communicator in good order: what it sent still comes … */
@@ -27,6 +27,6 @@ enum link_state {
 bool ending_channel_may(enum channel_state from, enum channel_state to);
 bool ending_link_may(enum link_state from, enum link_state to);
 
-/* From one state into another; into the one that it has already: nothing. */
+/* Changes from one state into another; does nothing when it has that state already. */
 void ending_channel(_Atomic int *state, enum channel_state to);
 void ending_link(_Atomic int *state, enum link_state to);

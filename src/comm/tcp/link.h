@@ -112,7 +112,7 @@ static inline size_t link_scratch_bytes(int lane)
 /* While forming: room for the links, sockets as they come (taken over, also on failure), then a
  * rank of which some are missing; -1: all are there. */
 int link_init(struct muster_comm *comm, struct muster_err *err);
-/* In a forked child. */
+/* Called in a forked child. */
 void link_hang_up(struct muster_comm *comm);
 int link_adopt(struct muster_comm *comm, int fd, int rank, int channel, struct muster_err *err);
 int link_find_missing(const struct muster_comm *comm);
@@ -131,9 +131,9 @@ static inline void link_note_read(struct link *link)
 
 /* The last word to the others: whether this rank leaves in good order, and peers_failed_rank(). */
 void link_say_closed(struct muster_comm *comm, int failed_rank);
-/* That rank has left, but not everything that it sent on this lane has been read. */
+/* Whether that rank has left, but not everything that it sent on this lane has been read. */
 bool link_still_brings(const struct muster_comm *comm, int rank, int lane);
-/* On the heartbeat thread. */
+/* Called on the heartbeat thread. */
 void link_beat(struct muster_comm *comm);
 /* Reads what that rank's heartbeat socket has; link_ask: if its lanes have ended and it is not
  * known why. */
@@ -150,8 +150,8 @@ uint64_t link_last_call(struct muster_comm *comm, int rank, uint64_t *ret_shape,
 
 /* ---- stream.c: messages ---- */
 
-/* As many bytes as go now; none when the link is lost. Nothing is written to one who has left: it
- * would reset the connection, and with it what still comes. */
+/* Writes as many bytes as the socket takes; none when the link is lost. Nothing is written to a
+ * rank that has left: it would reset the connection, and lose what still comes. */
 int64_t link_stream_write(struct muster_comm *comm, int to, const void *data, size_t bytes);
 int64_t link_stream_read(struct muster_comm *comm, int from, void *data, size_t bytes);
 
@@ -165,7 +165,7 @@ void link_publish(struct muster_comm *comm, struct task *task, struct exchange *
  * MUSTER_EMISMATCH, without words: the rank that the task waits for calls something else. */
 int link_arrived(struct muster_comm *comm, struct task *task, struct exchange *x, size_t round,
                  struct muster_err *err);
-/* Where the piece of this round from that one of the team lies; NULL: it was read to its place. */
+/* The address of this round's piece from that rank of the team; NULL: it was read to its place. */
 char *link_piece(struct muster_comm *comm, const struct task *task, const struct exchange *x,
                  size_t round, int from);
 /* Nothing of this call has come from that rank on this lane, nor will. The caller holds the lane.

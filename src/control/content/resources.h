@@ -7,5 +7,6 @@
 
 #include "job/job.h"
 
-/* By resource: a new reference, NULL when out of memory. What is no quantity is left out. */
+/* The sums by resource: a new reference, NULL when out of memory. Texts that are no quantity are
+ * left out. */
 json_t *control_resources_of(const struct job *job, int32_t pods);

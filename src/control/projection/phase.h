@@ -15,10 +15,10 @@ enum control_phase {
     CONTROL_FAILED_PHASE, /* of a pod; not to be mixed up with the job's condition */
 };
 
-/* As the cluster has it. */
+/* The phase that the cluster reports. */
 enum control_phase control_phase_of(const json_t *pod);
 
-/* By the job's own containers: once all of them have ended for good, it is what they make it, for
- * ever; what was put beside them decides nothing any more. Of a pod that failed as a whole
- * (evicted, its node was shut down), or that has no other containers, it is the cluster's. */
+/* The phase by the job's own containers: once all of them have ended for good, their ends decide it
+ * for ever, and injected containers do not count any more. A pod that failed as a whole (evicted,
+ * or its node was shut down), or that has no other containers, has the cluster's phase. */
 enum control_phase control_own_phase(const struct job_replica *replica, const json_t *pod);

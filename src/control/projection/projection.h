@@ -10,8 +10,8 @@
 /* A new object, which shares values with the pod; NULL without memory. */
 json_t *control_project_pod(const json_t *pod);
 
-/* Of a Service or a claim, of which only the metadata is read. */
+/* Projects a Service or a claim, of which only the metadata is read. */
 json_t *control_project_object(const json_t *object);
 
-/* Of a job's companion (control/companions.h): its spec, too, and its phase. */
+/* Projects a job's companion (control/companions.h): also its spec and its phase. */
 json_t *control_project_companion(const json_t *object);

@@ -22,5 +22,5 @@ bool control_has(const json_t *status, const char *type);
  * which is what kubectl prints as STATE. 1: changed; 0: not; negative: MUSTER_ENOMEM. */
 int control_set(json_t *status, const struct control_condition *condition, int64_t now_unix_ms);
 
-/* As if there had never been a condition of that type. */
+/* Removes the condition, as if there had never been one of that type. */
 void control_unset(json_t *status, const char *type);

@@ -84,7 +84,7 @@ enum arbiter_event_kind {
     ARBITER_TICK,
 };
 
-/* Of a death: records that were at hand are blamed for it or not. */
+/* The cause of a death: it decides whether records that were at hand are blamed for it. */
 enum arbiter_cause {
     ARBITER_CAUSE_UNKNOWN,
     ARBITER_CAUSE_PENDING, /* it is told later */
@@ -116,7 +116,7 @@ void arbiter_free(struct arbiter *arbiter);
 int arbiter_step(struct arbiter *arbiter, const struct arbiter_event *event,
                  struct arbiter_effects *ret, struct muster_err *err);
 
-/* Between steps, while nothing is under way to the disk. */
+/* May be called between steps, while nothing is being written to the disk. */
 bool arbiter_may_compact(const struct arbiter *arbiter);
 /* ENTRY_SNAPSHOT: it may take the place of all records of the journal. */
 int arbiter_snapshot(struct arbiter *arbiter, struct buf *ret, struct muster_err *err);
@@ -143,7 +143,7 @@ struct arbiter_figures {
     uint64_t max_steps;     /* 0: no limit */
 };
 
-/* Of its pod, ARBITER_NAME_BYTES at most; "": it has said none, or is forgotten. */
+/* The name of its pod, ARBITER_NAME_BYTES at most; "": it has said none, or is forgotten. */
 const char *arbiter_name(const struct arbiter *arbiter, uint64_t incarnation);
 const struct losses *arbiter_losses(const struct arbiter *arbiter);
 struct arbiter_aside {
@@ -156,7 +156,7 @@ struct arbiter_aside {
 bool arbiter_aside(const struct arbiter *arbiter, uint32_t number, struct arbiter_aside *ret);
 bool arbiter_knows(const struct arbiter *arbiter, uint64_t incarnation);
 void arbiter_figures(const struct arbiter *arbiter, struct arbiter_figures *ret);
-/* Of a data set, by its number from 0; false: there is none. */
+/* The progress of a data set, by its number from 0; false: there is none. */
 bool arbiter_dataset(const struct arbiter *arbiter, uint32_t number, struct shard_progress *ret);
 /* The same of data sets by leases; and what is summed up over their records: the names, a comma
  * between two, and the values. */

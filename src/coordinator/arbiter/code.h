@@ -8,7 +8,7 @@
 
 #include "coordinator/arbiter/arbiter.h"
 
-/* Those that are recorded: without data sets. */
+/* Codes the options that are recorded: data sets are not. */
 void arbiter_code_options(const struct arbiter_options *options, struct buf *ret);
 bool arbiter_code_read_options(const uint8_t *bytes, size_t count, struct arbiter_options *ret);
 

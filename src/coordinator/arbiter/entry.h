@@ -48,7 +48,7 @@ struct entry_generation {
 void entry_write_number(uint64_t number, struct buf *ret);
 uint64_t entry_read_number(const uint8_t *bytes); /* of 8 */
 
-/* Of a snapshot. The section's bytes follow its head. */
+/* A section of a snapshot. Its bytes follow its head. */
 enum { ENTRY_SECTION_BYTES = 16 };
 void entry_write_section(enum entry_kind kind, const void *bytes, size_t count, struct buf *ret);
 /* *at moves on. False: there are no more, or *ret_wrong. */

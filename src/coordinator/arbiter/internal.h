@@ -164,7 +164,7 @@ void arbiter_blame_say(const struct shard_dataset *spec, struct shard_range rang
 void arbiter_blame_say_aside(struct arbiter *a, uint64_t record, const struct buf *why);
 /* ---- Passes that do not come back (hang.c) ---- */
 
-/* Before card->at_hand is it. */
+/* Called before card->at_hand gets this value. */
 void arbiter_hang_note(struct arbiter *a, struct card *card, struct shard_range at_hand);
 /* Who is expelled for it now; 0: nobody. */
 uint64_t arbiter_hang_look(struct arbiter *a);
@@ -179,7 +179,7 @@ void arbiter_send_open(struct arbiter *a, const struct rendezvous_effect *effect
 /* The same, as a record: of the members that are next. */
 void arbiter_write_open(struct arbiter *a, const struct rendezvous_effect *effect, bool next,
                         struct buf *ret);
-/* As people may see it. */
+/* The name as people may see it. */
 void arbiter_clean_name(const struct wire_text *name, char ret[ARBITER_NAME_BYTES]);
 /* How they are called, in the same order; see replay_names. */
 void arbiter_write_names(const struct arbiter *a, bool next, struct buf *ret);
@@ -203,7 +203,7 @@ bool arbiter_datasets_find(const struct shard_state *shard, const struct wire_te
 void arbiter_datasets_read(const struct wire_dataset *told, uint32_t micro_batches,
                            struct shard_dataset *ret);
 enum { ARBITER_WHY_BYTES = 256 };
-/* Whether they mean the same; otherwise why not: the first field that differs. */
+/* Whether they mean the same; otherwise ret_why names the first field that differs. */
 bool arbiter_datasets_agree(const struct shard_dataset *theirs, const struct shard_dataset *job,
                             char *ret_why);
 void arbiter_datasets_answer(struct arbiter *a, uint64_t to, const struct shard_dataset *spec,
@@ -220,10 +220,10 @@ const struct shard_anchor *arbiter_anchor_of(const struct arbiter *a, uint64_t g
 int arbiter_anchor_check(const struct arbiter *a, const struct wire_step *step,
                          struct muster_err *err);
 
-/* Of the next step of a planned data set that is not done. */
+/* The positions of the next step of a planned data set that is not done. */
 uint32_t arbiter_step_positions(const struct arbiter *a, const struct shard_progress *data);
-/* Of all steps until this one of a planned data set; `all`: it is not the first to end them, is
- * none (0), or the data set is not planned. */
+/* The positions of all steps of a planned data set until this one; `all`, when it is not the first
+ * to end them, is no step (0), or the data set is not planned. */
 uint64_t arbiter_positions_until(const struct arbiter *a, const struct shard_dataset *spec,
                                  uint64_t version, uint64_t all);
 

@@ -111,7 +111,7 @@ void leases_add_sums(struct lease_sums *sums, const struct wire_sums *told);
  */
 void leases_die(struct arbiter *a, uint64_t incarnation, enum arbiter_cause cause,
                 enum rendezvous_reason reason);
-/* Of one whose cause was pending. */
+/* Judges a death whose cause was pending. */
 void leases_settle_death(struct arbiter *a, uint64_t incarnation, enum arbiter_cause cause);
 /* The table has named a record. */
 void leases_name(struct arbiter *a, const struct shard_effect *named);

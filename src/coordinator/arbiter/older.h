@@ -35,8 +35,8 @@ struct older_state older_pop(struct older *older);
 /* NULL: there is none of that version. */
 const struct older_state *older_find(const struct older *older, uint64_t version);
 
-/* From a journal: the next one, older than version `before`. The bytes are copied. MUSTER_EDATA: it
- * is none. */
+/* Adds the next one from a journal, older than version `before`. The bytes are copied.
+ * MUSTER_EDATA: they are no checkpoint. */
 int older_add(struct older *older, uint64_t before, uint64_t version, const uint8_t *bytes,
               size_t count, struct muster_err *err);
 

@@ -10,8 +10,8 @@ void replay(struct arbiter *a, const struct arbiter_event *event);
 /* A frame of COMMITS. */
 void replay_steps(struct arbiter *a, const uint8_t *bytes, size_t count);
 /* It is registered: the records go back to it from now on. */
-/* Those after `version`, as the log is cut there. */
+/* Forgets the checkpoints after `version`, as the log is cut there. */
 void replay_forget_checkpoints(struct arbiter *a, uint64_t version);
 void replay_checkpoint(struct arbiter *a, const struct wire_checkpoint *told);
-/* With a copy of its path. */
+/* Keeps it with a copy of its path. */
 void replay_keep(struct saved *saved, const struct wire_checkpoint *told);

@@ -45,12 +45,12 @@ void journal_close(struct journal *journal);
  * memory of those that were read is given back. */
 bool journal_read(struct journal *journal, struct journal_record *ret);
 
-/* After all records were read. MUSTER_EIO: nothing was appended (the sentence says why: a full
- * disk, among others), and a later one may succeed. */
+/* Called after all records were read. MUSTER_EIO: nothing was appended (the sentence says why: a
+ * full disk, among others), and a later append may succeed. */
 int journal_append(struct journal *journal, uint32_t kind, const void *bytes, size_t count,
                    struct muster_err *err);
 
-/* Without `sync`, nothing is to do. MUSTER_EIO: it is not known what the disk has, and nothing is
+/* Does nothing without `sync`. MUSTER_EIO: it is not known what the disk has, and nothing is
  * appended any more. */
 int journal_sync(struct journal *journal, struct muster_err *err);
 
@@ -59,10 +59,10 @@ int journal_sync(struct journal *journal, struct muster_err *err);
 int journal_compact(struct journal *journal, uint32_t kind, const void *bytes, size_t count,
                     struct muster_err *err);
 
-/* Of the file. */
+/* The size of the file. */
 size_t journal_bytes(const struct journal *journal);
 
 /* False: the file system has no locks. */
 bool journal_is_locked(const struct journal *journal);
-/* For who finds the lock held: in which term. */
+/* Notes the term for a coordinator that finds the lock held. */
 void journal_note_term(struct journal *journal, uint64_t term);

@@ -25,7 +25,8 @@ enum {
     SERVER_PENDING_MS = 2000
 };
 
-/* Where a member of another host listens, as far as that tells of its end (reach.c). */
+/* The address at which a member of another host listens, as far as it tells of the member's end
+ * (reach.c). */
 struct server_reach {
     uint8_t address[WIRE_ADDRESS_BYTES];
     bool known;
@@ -114,7 +115,7 @@ bool server_may_act(const struct server *s);
 
 /* Begins at once, or where there is a lease when that is held. */
 int server_turn_begin(struct server *s, struct muster_err *err);
-/* Without an arbiter: begins, or begins again, when the time has come. */
+/* While there is no arbiter: begins, or begins again, when the time has come. */
 void server_turn_retry(struct server *s);
 /* Ends a term whose journal could not be written. What is in the journal is right, so another term
  * begins where it ends, later. */

@@ -31,7 +31,7 @@ struct server_lease_calls {
     bool (*is_held)(struct server_lease *lease);
     /* Rises each time that another one gets it: the least term of who holds it. */
     uint64_t (*term)(struct server_lease *lease);
-    /* After `lost`, not from within: it is asked for again. */
+    /* Asks for the lease again after `lost`; not called from within `lost`. */
     void (*ask_again)(struct server_lease *lease);
     /* Gives it up, so that the next one has it at once; runs the loop until that is answered, for
      * seconds at most. */

@@ -37,7 +37,7 @@ struct pace_recovery {
     uint64_t lost_steps; /* after it: their records are trained again */
 };
 
-/* Of the arbiter, after an event. */
+/* What pace reads of the arbiter, after an event. */
 struct pace_look {
     int64_t now_ms;
     int64_t now_unix_ms;
@@ -75,7 +75,7 @@ struct pace {
  * job; < 0: it is new. What was measured before is forgotten, recoveries apart. */
 void pace_begin(struct pace *pace, const struct pace_look *look, int64_t away_ms);
 
-/* Before the look at the generation that opens without, or with, this worker. */
+/* Called before the look at the generation that opens without, or with, this worker. */
 void pace_note(struct pace *pace, enum pace_kind kind, const char *worker);
 
 /* True: a recovery is over, or PACE_RESTORED has begun, the last of the list. */

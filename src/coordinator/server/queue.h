@@ -17,7 +17,7 @@ struct server_frame {
     uint8_t bytes[];
 };
 
-/* With one reference. NULL: no memory. */
+/* A frame with one reference. NULL: no memory. */
 struct server_frame *server_frame_new(const uint8_t *bytes, size_t count);
 void server_frame_release(struct server_frame *frame); /* NULL is fine */
 

@@ -26,8 +26,8 @@ struct report {
 
 void report_init(struct report *report, bool progress, int64_t now_ms);
 
-/* At most a line each second, and each five where it is no terminal and the same workers train;
- * nothing where nothing has changed. */
+/* Prints at most a line each second, and each five seconds where the output is no terminal and the
+ * same workers train; nothing when nothing has changed. */
 void report_progress(struct report *report, const struct arbiter *arbiter, const struct pace *pace,
                      int64_t now_ms);
 /* What a recovery was for, and what it cost. */
@@ -38,7 +38,7 @@ void report_lost(struct report *report, const char *name, uint64_t incarnation,
 /* A line of its own on standard error, in whatever state the progress line is. */
 void report_say(struct report *report, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* To standard output. MUSTER_EIO. */
+/* Prints to standard output. MUSTER_EIO. */
 int report_summary(struct report *report, const struct arbiter *arbiter, int64_t now_ms,
                    struct muster_err *err);
 

@@ -38,7 +38,7 @@ struct server_options {
     struct server_lease *lease;     /* NULL: nobody else coordinates */
 };
 
-/* Until the job is done: 0, with a summary on standard output. SIGTERM, SIGINT: 128 and the number;
- * the journal stays. MUSTER_ECONFLICT: another coordinator has the journal, or somebody the
- * address; MUSTER_EDATA: the journal, or workers, contradict themselves. */
+/* Runs until the job is done: 0, with a summary on standard output. SIGTERM, SIGINT: 128 and the
+ * number; the journal stays. MUSTER_ECONFLICT: another coordinator has the journal, or another
+ * program the address; MUSTER_EDATA: the journal, or workers, contradict themselves. */
 int server_run(uv_loop_t *loop, const struct server_options *options, struct muster_err *err);

@@ -18,7 +18,7 @@
 
 enum { SLOW_LOOKS = 5, SLOW_NAMED_MAX = 8, SLOW_COMPARED_MAX = 1024 };
 
-/* Of a worker. */
+/* What is known of a worker. */
 struct slow_worker {
     struct wire_progress last;
     double record_ns;    /* that it computes for a record; 0: not known */
@@ -31,7 +31,7 @@ struct slow_worker {
 
 void slow_hear(struct slow_worker *worker, const struct wire_progress *told);
 
-/* To be called each second. Compares the workers of this generation, sets `named`, and calls
- * `changed` for each that is named and was not before. */
+/* Called each second. Compares the workers of this generation, sets `named`, and calls `changed`
+ * for each that is named and was not before. */
 void slow_look(struct slow_worker *const *workers, size_t count, uint64_t generation,
                void (*changed)(void *data, size_t index), void *data);

@@ -10,5 +10,5 @@
  * repeat what was given. */
 int server_token_read(const char *text, uint8_t ret[WIRE_TOKEN_BYTES], struct muster_err *err);
 
-/* In the same time, whichever byte differs. */
+/* Compares in the same time, whichever byte differs. */
 bool server_token_is(const uint8_t a[WIRE_TOKEN_BYTES], const uint8_t b[WIRE_TOKEN_BYTES]);

@@ -19,7 +19,7 @@ struct server_watch;
  * namespace, a kernel without pidfd_open): its end shows in other ways. */
 struct server_watch *server_watch_start(uv_loop_t *loop, int socket, const struct wire_hello *hello,
                                         void (*died)(void *data), void *data);
-/* Which one it is, also for another coordinator of this machine. */
+/* Identifies the process, also for another coordinator of this machine. */
 struct server_process {
     uint64_t space; /* core/pid_space.h */
     uint64_t began; /* in the kernel's ticks; 0: it does not say */

@@ -79,7 +79,8 @@ struct agent {
     int64_t last_ticket;
 };
 
-/* Of a write to the store: done, or not to be done any more. A full disk is neither. */
+/* Whether a write to the store is done, or need not be done any more. After a full disk it is
+ * neither. */
 static inline bool agent_is_settled(int r)
 {
     return r == 0 || r == MUSTER_ENOENT || r == MUSTER_ECONFLICT;
@@ -100,7 +101,7 @@ int agent_job_open(struct agent *agent, int64_t number, const json_t *pod, struc
 void agent_job_end(struct agent_job *job);
 void agent_job_free(struct agent_job *job);
 struct agent_job *agent_job_of(const struct agent *agent, int64_t number);
-/* At its deadline, before anything is killed, what its ranks are in goes into their logs. */
+/* At the job's deadline, before anything is killed, the stacks of its ranks go into their logs. */
 void agent_job_changed(struct agent *agent, const json_t *owner);
 
 /* ---- orphans.c ---- */
@@ -171,11 +172,11 @@ void agent_stacks_done(struct agent *agent);
 
 /* Posts a look at a pod. */
 void agent_look_at_pod(struct agent *agent, const char *namespace, const char *name);
-/* At every pod of the store that may be of interest. */
+/* Looks at every pod of the store that may be of interest. */
 int agent_look_at_all(struct agent *agent, struct muster_err *err);
-/* At those of a job. */
+/* Looks at the pods of a job. */
 void agent_look_at_pods_of(struct agent *agent, const char *job_uid);
-/* At every pod of the store, and at those looked after whose object may be gone. */
+/* Looks at every pod of the store, and at those looked after whose object may be gone. */
 void agent_look_again(struct agent *agent);
 /* Reads what the store has into item->object and item->event; false: it cannot tell, and is asked
  * again. */

@@ -71,7 +71,7 @@ void agent_state_done(struct agent_state *state);
 size_t agent_state_pods(const struct agent_state *state);
 /* The number of a pod that is looked after; 0: it is not. */
 int64_t agent_state_find(const struct agent_state *state, const char *pod_uid);
-/* Whether the supervisor may run something: false of a number that is not known. */
+/* Whether the supervisor may run something: false for a number that is not known. */
 bool agent_state_job_runs(const struct agent_state *state, int64_t job);
 
 /* NULL, or which invariant is violated. Holds between steps; tests ask after each. */
@@ -87,12 +87,12 @@ bool step_is_leaving(const struct step_job *job);
 
 /* ---- Who is looked after ---- */
 
-/* By number; NULL: forgotten, or never known. */
+/* The pod of that number; NULL: forgotten, or never known. */
 struct step_pod *step_pod_of(const struct agent_state *state, int64_t number);
 struct step_job *step_job_of(const struct agent_state *state, int64_t number);
 /* A new pod, in its job, which is made at its first one. NULL: no memory, it is tried again. */
 struct step_pod *step_take_in(struct agent_state *state, const struct agent_seen *seen);
-/* Without pods its job's supervisor is ended. */
+/* When its job has no pods left, the supervisor is ended. */
 void step_forget_pod(struct agent_state *state, struct step_pod *pod);
 /* It has no pods, and its supervisor is gone. */
 void step_close_job(struct agent_state *state, struct step_job *job);

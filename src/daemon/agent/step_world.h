@@ -118,7 +118,7 @@ struct world_supervisor *world_supervisor_of(struct world *w, int64_t number);
 bool world_runs(const struct world_supervisor *s, const char *uid);
 /* One of its attempts comes to its next state: it starts, or ends with the code. */
 void world_go_on(struct world *w, struct world_supervisor *s, int code);
-/* With all its processes, as SIGKILL does. */
+/* Kills it with all its processes, as SIGKILL does. */
 void world_kill(struct world *w, struct world_supervisor *s);
 /* What it has to say to a controller that is new to it. */
 void world_hello(struct world *w, struct world_supervisor *s);

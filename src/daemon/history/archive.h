@@ -33,8 +33,8 @@ int archive_forget(const struct home *home, const char *uid, struct muster_err *
 struct archive_task *archive_task_new(const struct home *home, struct store *store, const char *uid,
                                       struct muster_err *err);
 void archive_task_free(struct archive_task *task);
-/* In a thread: makes jobs/UID/archive. A run keeps at most `bytes_max`; the oldest of its logs go
- * first. */
+/* Runs in a thread: makes jobs/UID/archive. A run keeps at most `bytes_max`; the oldest of its logs
+ * are deleted first. */
 int archive_prepare(struct archive_task *task, int64_t bytes_max, struct muster_err *err);
 /* The renames. After it the run is in the history. */
 int archive_publish(struct archive_task *task, struct muster_err *err);

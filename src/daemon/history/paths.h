@@ -39,10 +39,10 @@ void history_each(const struct home *home, const char *namespace, const char *na
 /* The highest number that a run of this name had, 0 before the first. */
 int64_t history_last(const struct home *home, const char *namespace, const char *name);
 
-/* Before the newest run of a name goes: its number is not given again. */
+/* Called before the newest run of a name is deleted: its number is not given again. */
 int history_keep_last(const struct home *home, const char *namespace, const char *name,
                       struct muster_err *err);
 
-/* Of the names that have no runs any more, the last number of so many is kept; those longest
- * unused begin at 1 again. */
+/* Keeps the last number of at most so many names that have no runs any more; names that were unused
+ * longest begin at 1 again. */
 void history_forget_names(const struct home *home, size_t names_max);

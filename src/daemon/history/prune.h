@@ -22,7 +22,7 @@ struct history_limits {
  * fallback. */
 int64_t history_setting(const char *variable, int64_t fallback);
 
-/* From the environment. */
+/* Reads the limits from the environment. */
 struct history_limits history_limits_read(void);
 
 /* Removes the oldest runs until the rest is within the limits. */

@@ -15,8 +15,8 @@ void node_name(char ret_name[NODE_NAME_BYTES]);
 /* Writes the node's object, capacity included, over what was there; a cordon stays. */
 int node_register(struct store *store, const struct gpus *gpus, struct muster_err *err);
 
-/* Whether the pod may be placed here: on a cordoned node (kubectl cordon, drain) only one that was
- * placed before or tolerates that. MUSTER_EAGAIN: it waits until the node is uncordoned. */
+/* Whether the pod may be placed here: a cordoned node (kubectl cordon, drain) takes only a pod that
+ * was placed before, or tolerates it. MUSTER_EAGAIN: it waits until the node is uncordoned. */
 int node_takes(struct store *store, const json_t *pod, struct muster_err *err);
 
 /* Bytes of memory and thousandths of a core of this machine. */

@@ -13,7 +13,7 @@
 
 #include <jansson.h>
 
-/* Below the job's folder. */
+/* The file's name in the job's folder. */
 #define ELASTIC_STATUS_FILE "status.json"
 enum { ELASTIC_BYTES_MAX = 64 << 10, ELASTIC_LIST_MAX = 16, ELASTIC_TEXT_MAX = 128 };
 

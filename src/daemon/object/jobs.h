@@ -19,8 +19,8 @@ bool jobs_is_past_deadline(const json_t *job, int64_t now_unix_ms);
 /* The reference to the PyTorchJob that controls the object; borrowed, NULL without one. */
 const json_t *jobs_owner(const json_t *object);
 
-/* That PyTorchJob; a new reference in *ret. NULL and 0: there is none, or it is gone (another may
- * have its name by now). An error: the store cannot tell. */
+/* The PyTorchJob that owns the object; a new reference in *ret. NULL and 0: there is none, or it is
+ * gone (another may have its name by now). An error: the store cannot tell. */
 int jobs_fetch_owner(struct store *store, const json_t *object, json_t **ret,
                      struct muster_err *err);
 

@@ -40,7 +40,7 @@ int routes_new(const struct routes_options *options, struct routes **ret,
                struct api_hooks *ret_hooks, struct muster_err *err);
 struct routes *routes_free(struct routes *routes);
 
-/* For /status: the address (borrowed), or NULL and why kubectl is not served. */
+/* Sets, for /status, the address (borrowed), or NULL and why kubectl is not served. */
 void routes_serve_at(struct routes *routes, const char *server, const struct muster_err *why_not);
 
 /* `muster up` was given, here or to an earlier controller. */

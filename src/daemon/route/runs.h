@@ -8,7 +8,7 @@
 #include "daemon/history/paths.h"
 #include "daemon/history/sweep.h"
 
-/* Where runs are. */
+/* The places where runs are kept. */
 struct run_places {
     const struct home *home;
     struct store *store;

@@ -20,7 +20,7 @@ enum channel {
 
 enum { CHANNEL_TEXT_MAX = 256 };
 
-/* Between the pieces of a message. */
+/* What is kept between the pieces of a message. */
 struct channel_reader {
     bool known;
     unsigned char channel;

@@ -16,7 +16,8 @@ struct rank_port;
 
 struct rank_port_hooks {
     void *arg;
-    /* From the loop, once: the connection, the hook's own, or -1 and why there is none. */
+    /* Called from the loop, once: with the connection, which the hook then owns, or -1 and why
+     * there is none. */
     void (*on_done)(void *arg, int fd, const char *why);
 };
 

@@ -7,14 +7,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* For text in a field that takes a whole number. `field` is its name: one with Seconds in it
+/* A hint for text in a field that takes a whole number. `field` is its name: one with Seconds in it
  * takes durations. */
 bool hint_integer(const char *field, const char *text, char *ret, size_t ret_bytes);
 
-/* For text or a number in a field that takes true or false; `text` as it stands in the file. */
+/* A hint for text or a number in a field that takes true or false; `text` is as it stands in the
+ * file. */
 bool hint_boolean(const char *text, char *ret, size_t ret_bytes);
 
 bool hint_quantity(const char *text, char *ret, size_t ret_bytes);
 
-/* For a command line in a field that takes a list of words. */
+/* A hint for a command line in a field that takes a list of words. */
 bool hint_words(const char *text, char *ret, size_t ret_bytes);

@@ -25,8 +25,8 @@ void kubeconfig_done(struct kubeconfig *config);
 int kubeconfig_add(struct kubeconfig *config, const char *text, const char *file,
                    const char *folder, struct muster_err *err);
 
-/* Of the context of that name, or NULL: of the current one. Its files are not read yet: call
- * target_load. MUSTER_ECONFIG says what is missing in which file. */
+/* The target of the context of that name, or NULL: of the current one. Its files are not read yet:
+ * call target_load. MUSTER_ECONFIG says what is missing in which file. */
 int kubeconfig_target(const struct kubeconfig *config, const char *context, struct target *ret,
                       struct muster_err *err);
 
@@ -35,7 +35,7 @@ int kubeconfig_target(const struct kubeconfig *config, const char *context, stru
 int kubeconfig_load(const char *path, const char *context, struct target *ret,
                     struct muster_err *err);
 
-/* As client-go looks for it: a kubeconfig that was named (by NULLs or KUBECONFIG: none was), the
+/* Searches as client-go does: a kubeconfig that was named (by NULLs or KUBECONFIG: none was), the
  * account of the pod that this is, the usual files. */
 int kubeconfig_find(const char *path, const char *context, struct target *ret, bool *ret_in_pod,
                     struct muster_err *err);

@@ -38,8 +38,8 @@ void target_wipe(char **text);
  * address. */
 int target_load(struct target *target, struct muster_err *err);
 
-/* In a pod: KUBERNETES_SERVICE_HOST and _PORT, and the service account's files below `folder`
- * (NULL: where Kubernetes mounts them). MUSTER_ENOENT when this is no pod. */
+/* The target of a pod: KUBERNETES_SERVICE_HOST and _PORT, and the service account's files below
+ * `folder` (NULL: where Kubernetes mounts them). MUSTER_ENOENT when this is no pod. */
 int target_in_cluster(const char *folder, struct target *ret, struct muster_err *err);
 
 /* The controller's own socket. */

@@ -34,7 +34,7 @@ int leader_open(uv_loop_t *loop, const struct leader_options *options, struct le
 /* NULL is fine. */
 void leader_close(struct leader *leader);
 
-/* For the cluster's transport, before anything is sent. A NULL leader may. */
+/* Asked by the cluster's transport before anything is sent. A NULL leader may send. */
 bool leader_may_send(struct leader *leader);
 
 /* Stands for the Lease again after it was lost; not from within `lost`. Where nobody has taken it

@@ -20,7 +20,7 @@ enum {
     RETRY_AFTER_MAX_MS = 60000, /* a server that says more is asked again after this */
 };
 
-/* Of the HTTP statuses, those that a new try may change. */
+/* The HTTP statuses that a new try may change. */
 enum { RETRY_UNAUTHORIZED = 401, RETRY_TOO_MANY = 429, RETRY_SERVER_ERROR = 500 };
 
 /* How one try ended. */

@@ -6,7 +6,7 @@
 
 #include "controller/cluster.h"
 
-/* Of an answer that is complete. ret->object is a new reference or NULL; reason and message are
+/* Reads an answer that is complete. ret->object is a new reference or NULL; reason and message are
  * borrowed from it or static. A success that is no JSON object is MUSTER_EPROTO. `writes`: a
  * failure of a gateway leaves open whether it was carried out. */
 void wire_answer(long http_status, const char *body, size_t bytes, bool writes,

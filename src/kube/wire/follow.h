@@ -46,7 +46,7 @@ bool watch_follow_begins(struct watch_follow *f);
 
 enum follow_news watch_follow_event(struct watch_follow *f, const struct watch_event *event);
 
-/* After the objects of a page were told: FOLLOW_SYNCED with the last one. MUSTER_ENOMEM. */
+/* Called after the objects of a page were told: FOLLOW_SYNCED with the last one. MUSTER_ENOMEM. */
 int watch_follow_page(struct watch_follow *f, const json_t *list, enum follow_news *ret);
 
 /* The request ended. `http_status` 0: no server answered. `lasted_ms`: how long it did. True: that

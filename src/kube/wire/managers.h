@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-/* In place: the array of each member "managedFields" becomes an empty one. Returns how long the
- * text is now; what is no JSON stays as it is from there on. The byte after the text is not
- * touched. */
+/* Works in place: the array of each member "managedFields" becomes an empty one. Returns the new
+ * length of the text; text that is no JSON stays as it is from there on. The byte after the text is
+ * not touched. */
 size_t wire_drop_managers(char *json, size_t bytes);

@@ -12,7 +12,7 @@
 #include "http/http.h"
 #include "webhook/images.h"
 
-/* As upstream's training-operator has it, which serves PyTorchJobs there. */
+/* The path of upstream's training-operator, which serves PyTorchJobs there. */
 #define ANSWERS_PATH_JOBS "/validate-kubeflow-org-v1-pytorchjob"
 #define ANSWERS_PATH_PODS "/validate-pods"
 #define ANSWERS_PATH_CONVERT "/convert"
@@ -24,10 +24,10 @@ struct answers;
 struct answers *answers_new(uv_loop_t *loop); /* NULL: out of memory */
 void answers_free(struct answers *answers);   /* NULL is fine */
 
-/* From the next review on. Takes `images` over. MUSTER_ENOMEM: nothing has changed. */
+/* Takes effect with the next review. Takes `images` over. MUSTER_ENOMEM: nothing has changed. */
 int answers_set_images(struct answers *answers, struct images *images, struct muster_err *err);
 
-/* From the next review on each answer is its connection's last, so that whoever asks goes on with
+/* From the next review on each answer is its connection's last, so that the API server goes on with
  * another replica. */
 void answers_leave(struct answers *answers);
 

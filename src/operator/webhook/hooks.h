@@ -10,7 +10,7 @@
 
 #include <uv.h>
 
-/* As the command line says it; texts are borrowed. */
+/* The flags of the command line; texts are borrowed. */
 struct hooks_flags {
     bool on;
     int port;            /* 0: a free one */

@@ -21,7 +21,8 @@ struct keeper_options {
     const char *namespace, *secret, *service; /* borrowed */
     const char *const *names;                 /* of the server, ending with NULL; borrowed */
     int64_t life_ms;                          /* of a certificate */
-    /* From now on the server has this one. A failure is said, and it is tried again. */
+    /* Gives the server this certificate from now on. A failure is reported, and it is tried again.
+     */
     int (*use)(void *arg, const struct certificate_pair *serving, struct muster_err *err);
     void *arg;
 };

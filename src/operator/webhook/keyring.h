@@ -19,7 +19,7 @@ struct keyring {
 
 void keyring_done(struct keyring *keyring);
 
-/* Of the Secret's `data`; what is missing or malformed is "", all of it where `secret` is NULL.
+/* Reads the Secret's `data`; what is missing or malformed is "", all of it where `secret` is NULL.
  * MUSTER_ENOMEM. */
 int keyring_read(const json_t *secret, struct keyring *ret, struct muster_err *err);
 

@@ -27,8 +27,8 @@ struct rotation_lives {
                           made is valid from so long before */
 };
 
-/* Of the certificate's life: an authority lives four times as long, news get about in a twelfth of
- * it, at most an hour. */
+/* Derives the times from the certificate's life: an authority lives four times as long, and news
+ * spread within a twelfth of it, at most an hour. */
 struct rotation_lives rotation_lives_of(int64_t serving_ms);
 
 struct rotation_facts {

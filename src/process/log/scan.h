@@ -38,12 +38,12 @@ int64_t log_segment_time(struct log_segment *segment, uint64_t offset);
 /* The same; *ret_end: up to where the bytes came at that time, as far as is known now. */
 int64_t log_segment_run(struct log_segment *segment, uint64_t offset, uint64_t *ret_end);
 
-/* Where to begin so that only lines that began at `unix_ms` or later are read. *ret_skip: begin
- * after the next newline. */
+/* The offset to begin at so that only lines that began at `unix_ms` or later are read. *ret_skip:
+ * begin after the next newline. */
 uint64_t log_find_since(const char *folder, int64_t unix_ms, bool *ret_skip);
 
 /* What log_writer_add has added; empty when that is nothing. */
 struct log_range log_added(const char *folder);
 
-/* Where the last `lines` lines begin (0: the end), as they are without the bytes of `without`. */
+/* The offset of the last `lines` lines (0: the end), as they are without the bytes of `without`. */
 uint64_t log_find_tail(const char *folder, int64_t lines, struct log_range without);

@@ -74,6 +74,6 @@ struct cgroup_memory {
     int64_t kills;       /* as cgroup_oom_kills */
 };
 
-/* Of the process that `own`, the text of its /proc/PID/cgroup, is of. False: it is in no
+/* The memory of the process whose /proc/PID/cgroup has the text `own`. False: it is in no
  * container's group, ours or podman's, or that is gone. */
 bool cgroup_read_memory(const char *root, const char *own, struct cgroup_memory *ret);

@@ -27,7 +27,7 @@ struct gpus {
  * real one). */
 void gpus_discover(struct gpus *gpus, const char *root, const char *configured);
 
-/* Which of them a shell whose CUDA_VISIBLE_DEVICES is `visible` (NULL: not set) may use, read as
+/* The GPUs that a shell whose CUDA_VISIBLE_DEVICES is `visible` (NULL: not set) may use, read as
  * CUDA reads it: indices or UUIDs, which may be cut short; up to the first that is none; nothing at
  * all when one comes twice. Returns how many. */
 size_t gpus_pool(const struct gpus *gpus, const char *visible, bool ret_pool[GPUS_MAX]);

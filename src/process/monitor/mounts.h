@@ -25,5 +25,6 @@ struct mounts_plan {
  * process must go. *ret_proc: /proc shows the PID namespace. */
 int mounts_enter(const struct mounts_plan *plan, bool *ret_proc, struct muster_err *err);
 
-/* Where no mount namespace can be had: fine when every volume already is where it should be. */
+/* For machines without mount namespaces: succeeds when every volume already is where it should be.
+ */
 int mounts_check_plain(const struct mounts_plan *plan, struct muster_err *err);

@@ -13,9 +13,9 @@
  * started: a Python on a busy machine needs seconds to get to where it unlinks. */
 enum { REMNANTS_TRACKER_MS = 10000 };
 
-/* Whether a process with these words (/proc/PID/cmdline) lives on: those with which Python's
- * multiprocessing starts its tracker (python -c "from … import main; …"), or none at all, since in
- * the middle of execve(2) a process has no words yet. */
+/* Whether a process with these words (/proc/PID/cmdline) is left alive: the words with which
+ * Python's multiprocessing starts its tracker (python -c "from … import main; …"), or none at all,
+ * since in the middle of execve(2) a process has no words yet. */
 bool remnants_is_spared(const char *command, size_t used);
 
 /* Kills every descendant of root but who is spared; `main_pid` in any case, whatever its words

@@ -15,8 +15,8 @@ struct streams {
     int output_fd[STREAMS_OUTPUTS]; /* standard output (of a terminal: all) and error; -1: ended */
 };
 
-/* As `open` (session.h) asks. ret_command: the command's ends; with a terminal one for all three.
- * False with errno. */
+/* Opens what `open` (session.h) asks for. ret_command: the command's ends; with a terminal one for
+ * all three. False with errno. */
 bool streams_open(struct streams *streams, const struct process_spec *spec, const json_t *open,
                   int ret_command[3]);
 /* {"rows", "columns"}; anything else is no size. */

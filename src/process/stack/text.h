@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Of the main thread the innermost frame that is the user's own (not of the standard library nor of
- * installed packages), with what it called of these: "all_reduce at train.py:42 in main", or
+/* Describes the main thread by its innermost frame that is the user's own (not of the standard
+ * library nor of installed packages), and what it called: "all_reduce at train.py:42 in main", or
  * "train.py:17 in main". False when the text holds no frame. */
 bool stack_text_where(const char *stacks, char *ret, size_t room);
 /* Takes the thread out that was asked (python/sitecustomize.py): it is ours, not the user's. */

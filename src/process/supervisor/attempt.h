@@ -40,11 +40,11 @@ int attempt_start(const struct attempt_place *place, const char *id, const json_
                   struct attempt **ret, struct muster_err *err);
 
 const char *attempt_id(const struct attempt *attempt);
-/* Of "POD/CONTAINER/ATTEMPT", or "POD/": all of the pod; "": all. */
+/* Whether the attempt is "POD/CONTAINER/ATTEMPT"; "POD/": any of the pod; "": any. */
 bool attempt_fits(const struct attempt *attempt, const char *id);
 /* Its processes are below this one. */
 pid_t attempt_root(const struct attempt *attempt);
-/* For who looks into it; borrows the attempt's texts. */
+/* For a caller that reads its stacks; borrows the attempt's texts. */
 struct stacks_root attempt_stacks_root(const struct attempt *attempt);
 struct stall *attempt_stall(struct attempt *attempt);
 uint64_t attempt_output_bytes(const struct attempt *attempt);
@@ -55,7 +55,8 @@ void attempt_explain(struct attempt *attempt, const char *lines);
 const char *attempt_pod_name(const struct attempt *attempt);
 bool attempt_is_explained(const struct attempt *attempt);
 
-/* To its process group; SIGKILL to all that descends from it. SIGINT and SIGTERM are sent once. */
+/* Signals its process group; SIGKILL goes to all its descendants. SIGINT and SIGTERM are sent once.
+ */
 void attempt_signal(struct attempt *attempt, int number);
 
 /* A further command in the container, for a client (session.h): its socket and a file with what to

@@ -21,6 +21,6 @@ struct end_facts {
     int64_t shm_free_bytes; /* when it ended */
 };
 
-/* Whether it ran out of memory for certain, which is what OOMKilled says. The sentence is "" when
- * memory has nothing to do with it. */
+/* Whether it ran out of memory for certain, which is when the reason is OOMKilled. The sentence is
+ * "" when memory has nothing to do with it. */
 bool end_cause(const struct end_facts *facts, char *ret_text, size_t room);

@@ -37,7 +37,7 @@ void listener_stop(struct listener *listener);
 /* Stops, and closes when everything is out. */
 void listener_close(struct listener *listener);
 
-/* Of a socket in an open folder, whose own path may be of any length. */
+/* The address of a socket in an open folder, whose own path may be of any length. */
 void listener_address(int folder_fd, const char *name, struct sockaddr_un *ret);
 
 /* A connected descriptor. MUSTER_EUNAVAIL: nobody listens. */
