@@ -122,8 +122,8 @@ MUSTER_API const char *muster_op_name(enum muster_op op);
 /* A key/value store that all ranks share, for instance torch's. Called only while a communicator is
  * made, on the calling thread. get waits for the key until timeout_ms has passed
  * (MUSTER_ETIMEDOUT); it writes at most capacity bytes and *ret_size. Each callback returns 0 or a
- * negative code. Keys are not removed: name and generation together serve a store once, for who
- * meets under them again finds the members of then. */
+ * negative code. Keys are not removed: name and generation together serve a store once, for ranks
+ * that meet under them again find the earlier members. */
 struct muster_store {
     size_t struct_size; /* set by MUSTER_STORE_INIT */
     void *context;
@@ -412,10 +412,10 @@ struct muster_member {
 
 /* Opens the sockets by which this process can be made a member: three descriptors. Other processes
  * may connect at once; nothing is answered until muster_comm_form. Connections for other
- * communicators wait, 512 at most; of more the oldest is hung up on. host: the address other hosts
+ * communicators wait, at most 512; beyond that the oldest is closed. host: the address other hosts
  * reach us by; NULL: the first of an interface that is up, IPv4 before IPv6, which may be the wrong
  * one where there are several. MUSTER_TRANSPORT decides here with whom memory is shared. In a
- * forked child it is closed: whoever connects must not take the child for its parent. */
+ * forked child it is closed: a process that connects must not take the child for its parent. */
 MUSTER_API int muster_endpoint_open(const char *host, struct muster_endpoint **ret,
                                     struct muster_err *err);
 MUSTER_API void muster_endpoint_member(const struct muster_endpoint *endpoint,

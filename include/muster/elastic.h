@@ -4,9 +4,9 @@
  * around one coordinator (`muster coordinator`). A step of the job consists of micro-batches; each
  * worker computes its share of them, one pass each, and the step commits on every worker or on
  * none. When a worker is lost, the others compute its passes and the step's result is the same: the
- * records of a step depend on how many were committed before it, never on who is there (unless the
- * global batch is to follow the workers: micro_batches_per_worker), and the sum over its
- * micro-batches is taken over one fixed tree. No record is lost, or counted twice.
+ * records of a step depend on how many were committed before it, never on which workers are there
+ * (unless the global batch is to follow the workers: micro_batches_per_worker), and the sum over
+ * its micro-batches is taken over one fixed tree. No record is lost, or counted twice.
  *
  *     muster_elastic_open(&options, &job, &err);
  *     muster_elastic_state(job, pieces, num_pieces, &err);       model and optimizer
@@ -74,7 +74,8 @@ struct muster_elastic_options {
                                           shrinks with them. A generation's first step is as large
                                           as it would have been without it: it may be one that is
                                           tried again. The records are cut into other steps than by
-                                          other workers, so the model depends on who was there */
+                                          other workers, so the model depends on which workers were
+                                          there */
 };
 /* clang-format off */
 #define MUSTER_ELASTIC_OPTIONS_INIT                                                                \
@@ -91,7 +92,7 @@ MUSTER_API int muster_elastic_open(const struct muster_elastic_options *options,
 /* Leaves the job (if muster_elastic_next has not said that it is done), and frees. NULL is fine. */
 MUSTER_API void muster_elastic_close(struct muster_elastic *job);
 
-/* A piece of the worker's state: who joins reads it from the others. */
+/* A piece of the worker's state: a worker that joins reads it from the others. */
 struct muster_elastic_piece {
     void *memory; /* the caller's; must outlive the job */
     size_t size_bytes;
@@ -174,10 +175,10 @@ MUSTER_API int muster_elastic_commit(struct muster_elastic *job, const void *ext
 MUSTER_API const void *muster_elastic_extras(const struct muster_elastic *job);
 
 /* Asks to leave at the end of the step: this worker's part is done by the others, and
- * muster_elastic_next returns 0. From any thread, and from signal handlers. A program that was told
- * so by SIGTERM exits with 143: who started it knows that it was pre-empted, and starts it again.
- * Where all leave before another one has joined, it is as if all had died: who comes next goes on
- * from the newest checkpoint, or begins anew. */
+ * muster_elastic_next returns 0. From any thread, and from signal handlers. A program that leaves
+ * because of a SIGTERM exits with 143: its parent then knows that it was pre-empted, and starts it
+ * again. If all leave before another one has joined, it is as if all had died: the next worker goes
+ * on from the newest checkpoint, or begins anew. */
 MUSTER_API void muster_elastic_leave(struct muster_elastic *job);
 
 /* The program has found an error that another worker would meet as well: the job ends, and every

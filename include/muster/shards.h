@@ -13,14 +13,14 @@
  *     }
  *     muster_shards_close(shards);
  *
- * What a worker held that crashed is tried again in small parts. Of the third worker that dies, one
- * after the other, of the same record, the job fails and names it (MUSTER_EFAILED), or the record
- * is set aside: it is in no later epoch, and no part of the sums. Who was killed from outside, or
- * called muster_shards_close, died of nothing.
+ * The records that a crashed worker held are tried again in small parts. When a third worker dies
+ * of the same record, the job fails and names it (MUSTER_EFAILED), or the record is set aside: it
+ * is in no later epoch, and no part of the sums. A worker that was killed from outside, or called
+ * muster_shards_close, is no evidence against a record.
  *
  * A job may have several data sets, each opened by itself, beside one that is trained in steps
- * (elastic.h); the job is not done before all of them are. Who evaluates after training opens the
- * data set before training ends.
+ * (elastic.h); the job is not done before all of them are. A program that evaluates after training
+ * opens the data set before training ends.
  *
  * One thread uses a data set. A forked child must not use it. Errors as in err.h. Depends on libc
  * only.
@@ -92,9 +92,9 @@ struct muster_shard {
 /* 1: a shard. 0: every record of every epoch is done, by this worker or others; that the
  * coordinator is silent never means it. Waits while others hold what is left, as they may die.
  * MUSTER_EAGAIN: all that is left is held, some by this worker, or is suspected of crashes and goes
- * to who holds nothing: report it first. MUSTER_EGONE: this worker was silent for too long, and
- * what it held went to others; it may open the data set anew. MUSTER_EFAILED: the job has failed.
- */
+ * to workers that hold nothing: report it first. MUSTER_EGONE: this worker was silent for too long,
+ * and what it held went to others; it may open the data set anew. MUSTER_EFAILED: the job has
+ * failed. */
 MUSTER_API int muster_shards_fetch(struct muster_shards *shards, struct muster_shard *ret,
                                    struct muster_err *err);
 
@@ -103,8 +103,8 @@ MUSTER_API int muster_shards_fetch(struct muster_shards *shards, struct muster_s
  * or was reported. */
 MUSTER_API int muster_shards_report(struct muster_shards *shards, uint64_t number,
                                     const double *sums, struct muster_err *err);
-/* It could not be done, and goes to whoever fetches next. After the third time of the same shard
- * all workers of the data set fail, and say which it is. */
+/* The shard could not be done, and goes to the worker that fetches next. After the third time of
+ * the same shard all workers of the data set fail, and say which it is. */
 MUSTER_API int muster_shards_fail(struct muster_shards *shards, uint64_t number,
                                   struct muster_err *err);
 /* Until all that this worker has reported is in the coordinator's journal. */

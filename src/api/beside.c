@@ -27,7 +27,7 @@ static const char *after(const char *path, const char *prefix)
 
 /* ---- reviews ---- */
 
-/* Who has come so far has the token, or is the user himself. */
+/* A client that has come this far has the token, or is the user himself. */
 static json_t *rules(void)
 {
     return json_pack("{s:[{s:[s], s:[s], s:[s]}], s:[{s:[s], s:[s]}], s:b}", "resourceRules",

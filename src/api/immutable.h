@@ -1,4 +1,4 @@
-/* What may not change of an object that is there, whoever writes it. Both as they are stored.
+/* The fields of an existing object that no client may change. Both as they are stored.
  *
  * Layer: services, pure. Source: k8s.io/kubernetes pkg/apis/core/validation.
  */

@@ -1,4 +1,5 @@
-/* Replies that stay open: counted, bounded, and closed once, whoever is first to leave.
+/* Replies that stay open: they are counted, bounded, and closed once, by the side that leaves
+ * first.
  *
  * Layer: services. Ownership: `close` frees what live is the first member of.
  */

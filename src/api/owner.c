@@ -1,4 +1,4 @@
-/* Who a call is by, for the owners of fields (patch/owners.h).
+/* The name of the caller, for the owners of fields (patch/owners.h).
  *
  * Layer: services.
  */

@@ -19,7 +19,7 @@ typedef int (*patch_function)(const json_t *doc, const json_t *patch, json_t **r
 
 static const struct patch_kind {
     const char *type;
-    patch_function apply; /* NULL: as one of those who own fields */
+    patch_function apply; /* NULL: as an owner of fields */
     bool creates;         /* server-side apply: what is missing is created */
 } patch_kinds[] = {
     {"application/merge-patch+json", merge_patch, false},

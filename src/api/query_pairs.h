@@ -1,4 +1,4 @@
-/* A query as text, for who has no HTTP server that reads it. Tests and fuzzers only. */
+/* A query as text, for callers without an HTTP server that reads it. Tests and fuzzers only. */
 #pragma once
 
 #include "http/http.h"

@@ -181,7 +181,7 @@ static int opened(struct muster_elastic *job, const struct wire_message *m, stru
     return r;
 }
 
-/* The user's thread does not come back, and nothing else can end it: whoever started this process
+/* The user's thread does not come back, and nothing else can end it: the parent of this process
  * sees a core, or the stacks of all threads (Python's faulthandler), and may start it again. One
  * that has come back meanwhile hears of its expulsion as others do. */
 static void end_hung_process(const struct muster_elastic *job, const struct wire_text *why)

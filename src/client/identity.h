@@ -1,4 +1,4 @@
-/* Who a process is to the coordinator: its address, the token, a name, an incarnation.
+/* How a process presents itself to the coordinator: address, token, name and incarnation.
  *
  * Layer: worker (part of libmuster). Memory: texts are the caller's to free. Thread: any.
  */
@@ -19,7 +19,8 @@ int identity_copy(const char *text, size_t most, const char *what, char **ret,
 struct wire_message identity_hello(uint64_t incarnation, const uint8_t token[WIRE_TOKEN_BYTES]);
 /* What the program says, or else (0) MUSTER_SET_ASIDE. MUSTER_ECONFIG: that is no number. */
 int identity_set_aside(uint32_t said, bool *ret, struct muster_err *err);
-/* A new one of this process, for who trains (0) or works by leases (INCARNATION_LEASES). Not 0. */
+/* A new incarnation of this process, for training (0) or work by leases (INCARNATION_LEASES). Not
+ * 0. */
 int identity_incarnation(uint64_t kind, uint64_t *ret, struct muster_err *err);
 /* The condition is on the monotonic clock. */
 void identity_waiting(pthread_mutex_t *mutex, pthread_cond_t *changed);

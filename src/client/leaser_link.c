@@ -21,7 +21,7 @@ enum {
 };
 
 struct times {
-    bool listener_waits; /* there was no descriptor for who came: until the next turn */
+    bool listener_waits; /* there was no descriptor for a connection: until the next turn */
     int64_t retry_ns;
     int64_t greeted_ns;
     int64_t progress_ns;

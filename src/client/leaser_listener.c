@@ -1,5 +1,6 @@
 /* A worker by leases listens, so that the coordinator can ask its host whether the process is
- * there: the port of one that has ended refuses. Whoever connects is hung up on. See leaser.h. */
+ * there: the port of one that has ended refuses. Every connection is closed at once. See leaser.h.
+ */
 #include "client/leaser.h"
 
 #include <errno.h>

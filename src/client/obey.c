@@ -45,7 +45,7 @@ static void form(struct muster_elastic *job, const struct generation *open)
         recording_note_plan(job);
     }
     job->todo.form = true;
-    if (job->readable) { /* the same version: who joins need not wait for the user's thread */
+    if (job->readable) { /* the same version: a joiner need not wait for the user's thread */
         obey_show(job);
     }
 }

@@ -3,7 +3,7 @@
  * the disk from the copy. The coordinator is told; what it has in its journal it tells all members.
  *
  *     IDLE      the user's thread has updated the model, and one is due         COPYING
- *     COPYING   the thread has copied it; who wants to write the model waits    WRITING
+ *     COPYING   the thread has copied it; a write to the model waits    WRITING
  *     WRITING   it is on the disk, or could not be written                      IDLE
  *
  * Layer: worker (part of libmuster). Thread: as said; the job's mutex is held.

@@ -273,7 +273,7 @@ static int commit(struct muster_elastic *job, const struct step_call *call, stru
         }
         r = r < 0 ? r : try(job, call, err);
         if (r == 0 && job->todo.heal) {
-            return 0; /* by muster_elastic_next, as who joins: this pass is of no use */
+            return 0; /* by muster_elastic_next, as a joiner: this pass is of no use */
         }
     }
     return leave_off(job, call, r);

@@ -66,7 +66,7 @@ struct commit_member {
 };
 
 enum commit_event_kind {
-    /* the coordinator's connection; all but DISCONNECTED carry the term of who sent it */
+    /* the coordinator's connection; all but DISCONNECTED carry the sender's term */
     COMMIT_CONNECTED,
     COMMIT_WELCOMED, /* the coordinator has answered: what is of an older term is not heard */
     COMMIT_DISCONNECTED,
@@ -102,8 +102,8 @@ struct commit_event {
 enum commit_effect_kind {
     COMMIT_DO_JOIN,    /* send JOIN */
     COMMIT_DO_REPORT,  /* send REPORT: this struct, leases, steps after `acked` up to `version`, and
-                          if prepared the records of version + 1; incarnation: who was lost, 0;
-                          ended: as  LOST has it */
+                          if prepared the records of version + 1; incarnation: the member that was
+                          lost, or 0;  ended: as  LOST has it */
     COMMIT_DO_COMMITS, /* send COMMITS: step `version` */
     COMMIT_DO_LEAVE,   /* send LEAVE; finished: after the last step */
     COMMIT_DO_ENTER,   /* show the others what it brings to step `version`; begin the reductions */

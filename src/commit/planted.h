@@ -11,7 +11,7 @@ enum planted {
     PLANTED_RESTORE_NOT_JOURNALED,  /* rule 11: GEN in the journal does not say "restore" */
     PLANTED_RESTORE_NEEDS_REPORT,   /* 5, 11: nobody to report, nothing is decided any more */
     PLANTED_COMMIT_IF_APPLIED,      /* 6: a step that all have prepared is dropped */
-    PLANTED_IDS_IN_BARRIER,         /* 1: who has prepared does not know the others' records */
+    PLANTED_IDS_IN_BARRIER,         /* 1: a prepared member does not know the others' records */
     PLANTED_LATE_COMPLETION,        /* 4: a barrier completes after its generation was closed */
     PLANTED_EARLY_GRANTS,           /* 9: grants before all members have reported their leases */
     PLANTED_REPORT_REPLACES_LEASES, /* 9: a report replaces the table also within a term */

@@ -9,9 +9,9 @@
  *     all that reported have version m, and are prepared            BASE, m + 1       6
  *     any other                                                     BASE, m           6
  *
- * m is the highest version that was reported. Who passed the barrier of step m + 1 proves that all
- * members were prepared; so where one was not, nobody has passed, and where all are, somebody may
- * have. A report stays true when its sender dies afterwards.
+ * m is the highest version that was reported. A member that passed the barrier of step m + 1 proves
+ * that all members were prepared; so where one was not, nobody has passed, and where all are,
+ * somebody may have. A report stays true when its sender dies afterwards.
  *
  * Layer: pure (part of libmuster). Memory: the caller's. Thread: one at a time.
  */

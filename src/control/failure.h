@@ -16,8 +16,7 @@ int64_t control_count_failures(const struct job *job, const struct control_membe
 int control_exit_code(const json_t *pod);
 
 /* SIGTERM ended it, from outside or by its own handler (143), or Kubernetes says that it was
- * disrupted (the condition DisruptionTarget): whoever needed its place is to blame, not the
- * program. */
+ * disrupted (the condition DisruptionTarget): the cause is outside of the program. */
 bool control_is_preempted(const json_t *pod);
 
 /* The exit code of a container's last end, also where it runs again; -1: it has not ended. */

@@ -62,7 +62,7 @@ void control_say_running(const struct control_step *s, struct buf *out)
     }
 }
 
-/* Upstream's sentence stays first, for whoever compares it. */
+/* Upstream's sentence stays first, for programs that compare it. */
 static void add_first_failure(const struct control_step *s, struct buf *out)
 {
     struct control_failure failure = control_first_failure_of(s->o->job, s->o->view->pods);
@@ -103,8 +103,8 @@ void control_say_failed_permanently(const struct control_step *s, struct buf *ou
     add_first_failure(s, out);
 }
 
-/* What it said itself, if its end is known, is why; who failed first comes after that, where it was
- * another. */
+/* Its own message, if its end is known, is the reason; the replica that failed first follows, when
+ * it was another one. */
 void control_say_coordinator_failed(const struct control_step *s, struct buf *out)
 {
     const struct control_member *pod = control_find_pod(s->o, JOB_MASTER, 0);

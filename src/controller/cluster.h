@@ -8,9 +8,9 @@
  * Requests
  *  1. send never calls `done` from within itself, nor from within cancel, watch or unwatch. `done`
  *     is called once for each request, but not after cancel, nor after the back end was closed,
- * which cancels all. Requests may overtake each other: whoever needs an order waits for the answer.
- * What send is given is the caller's; the back end copies or references what it needs (a body may
- * not be changed until the answer).
+ * which cancels all. Requests may overtake each other: a caller that needs an order waits for the
+ * answer. What send is given is the caller's; the back end copies or references what it needs (a
+ * body may not be changed until the answer).
  *  2. `code` and `reason` say what the server said: table below. Where no server answered, the code
  *     is MUSTER_EUNAVAIL or MUSTER_ETIMEDOUT, the reason is "".
  *  3. `unsure` is true when a write that failed may have been carried out all the same (the

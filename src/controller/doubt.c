@@ -173,8 +173,8 @@ static bool settle(struct task *task, size_t item)
     return doubt != NULL;
 }
 
-/* Who finds what it has asked for before, without an answer, did it. What goes already can be
- * deleted again. */
+/* When an earlier request had no answer, and its effect is found, that request did it. What goes
+ * already can be deleted again. */
 void driver_note_answer(const struct call *call, const struct cluster_answer *got, json_t *job)
 {
     struct task *task = call->task;

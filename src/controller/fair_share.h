@@ -1,4 +1,5 @@
-/* Who may take one more of a number of places: one that holds many of them leaves some to others.
+/* Decides which holder may take one more of a number of places: one that holds many of them leaves
+ * some to others.
  *
  * A holder takes places while it has less than three times as many as are free: alone, three
  * quarters of them (of three and fewer, all); a second one, three quarters of what is left, and so
@@ -15,7 +16,7 @@
 
 enum { FAIR_SHARE_OF_FREE = 3 };
 
-/* held: by whoever asks; taken: by all. */
+/* held: by the one that asks; taken: by all. */
 static inline bool fair_share_may_take(size_t held, size_t taken, size_t places)
 {
     assert(held <= taken);

@@ -193,7 +193,7 @@ enum flow_told flow_looked(struct flow *f, size_t i, const struct flow_answer *a
         refuse(f, i, answer->code == MUSTER_ENOENT ? FLOW_AGAIN : FLOW_FAILED, answer);
         return FLOW_SILENT;
     }
-    bool claim = f->fx.list[i].resource == CONTROL_CLAIM; /* whoever made it: it is used */
+    bool claim = f->fx.list[i].resource == CONTROL_CLAIM; /* it is used, whoever made it */
     bool ends = doc_at(object, "metadata.deletionTimestamp") != NULL;
     if (!claim && !is_ours(f, object)) {
         const struct flow_answer taken = {.code = MUSTER_EEXIST};

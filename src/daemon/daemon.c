@@ -61,7 +61,7 @@ struct daemon {
     int64_t lonely_since_ms; /* 0: somebody is here */
 };
 
-/* Another controller is no failure: whoever started this one wants just that. */
+/* Another controller is no failure: the command that started this one needs just that. */
 static int take_lock(struct daemon *d, bool *ret_taken, struct muster_err *err)
 {
     muster_auto(free) char *path = home_file(&d->home, "lock");

@@ -1,8 +1,8 @@
 /* Bounds the controller's own log: one that has become too long is put aside as daemon.log.old, in
  * place of the one before, and a new one begins.
  *
- * Layer: program (daemon). Thread: the loop's. Whoever else holds the file open writes into the old
- * one; nobody does for long.
+ * Layer: program (daemon). Thread: the loop's. Another process that holds the file open writes into
+ * the old one; none does for long.
  */
 #pragma once
 

@@ -111,8 +111,8 @@ static inline int http_reply_upgrade(struct http_reply *reply, const char *proto
     return reply->ops->upgrade(reply, protocol, take, arg);
 }
 
-/* The same for who speaks the next protocol in this loop, over TLS, too. `take` is called once:
- * with the connection, or with NULL when the client has gone. */
+/* The same for a handler that speaks the next protocol in this loop, over TLS, too. `take` is
+ * called once: with the connection, or with NULL when the client has gone. */
 static inline int http_reply_leave(struct http_reply *reply, const char *protocol,
                                    void (*take)(void *arg, struct http_socket *socket), void *arg)
 {
@@ -138,7 +138,7 @@ struct http_server;
 struct http_limits {
     unsigned connections_max; /* default 512. Over TCP an eighth for one user, or for one address
                                  where the user is not known, and half for all but the owner */
-    unsigned owner_uid;       /* who may have all of them; 0: the effective user */
+    unsigned owner_uid;       /* the user who may have all of them; 0: the effective user */
     size_t body_bytes_max;    /* default 3 MiB, as a Kubernetes API server */
     size_t queue_bytes_max;   /* per stream, default 4 MiB */
     size_t queues_bytes_max;  /* of all streams together, default 64 MiB: past it one is full as

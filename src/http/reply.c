@@ -112,7 +112,7 @@ static int op_start(struct http_reply *reply, int status, const char *type)
     return 0;
 }
 
-/* Who has read all gets the next one, however much others leave unread. */
+/* A client that has read all gets the next one, however much others leave unread. */
 static bool has_room(const struct exchange *x, size_t count)
 {
     const struct http_limits *limits = &x->server->limits;

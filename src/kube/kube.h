@@ -95,8 +95,8 @@ int kube_patch(struct kube *kube, const struct kube_ref *ref, const json_t *patc
 int kube_put_bytes(struct kube *kube, const char *path, const void *bytes, size_t count,
                    struct muster_err *err);
 
-/* Who listens on the socket, whether it answers or hangs; 0: nobody, or not to be seen from here.
- */
+/* The process that listens on the socket, whether it answers or hangs; 0: none, or it cannot be
+ * seen from here. */
 pid_t kube_controller_pid(const struct kube *kube);
 
 /* From now on a request that is not answered within seconds has failed: a user waits for the end.

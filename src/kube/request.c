@@ -16,7 +16,7 @@
 enum {
     TRIES = 3,
     US_PER_MS = 1000,
-    PAUSE_MAX_MS = 5000, /* who asks for more is not asked again */
+    PAUSE_MAX_MS = 5000, /* a caller that asks for more is not asked again */
 };
 
 struct exchange {
@@ -78,7 +78,7 @@ static long limit_ms(const struct kube *kube)
     return kube->hurried ? KUBE_HURRIED_MS : KUBE_REQUEST_MS;
 }
 
-/* Who is in a hurry has a short limit, which says it. */
+/* A caller in a hurry has a short limit, which the error names. */
 static void watch_for_silence(struct exchange *x, curl_off_t bytes)
 {
     const struct kube *kube = x->kube;

@@ -40,7 +40,7 @@ static int outcome(struct kube_stream *s, const struct transfer_result *result,
         return muster_fail(err, MUSTER_EUNAVAIL, "the connection to %s was lost: %s", s->kube->peer,
                            curl_easy_strerror((CURLcode)result->curl_code));
     }
-    if (result->http_status == RETRY_UNAUTHORIZED) { /* who opens it again shows another token */
+    if (result->http_status == RETRY_UNAUTHORIZED) { /* the next connection shows another token */
         (void)kube_endpoint_token_refused(s->kube->endpoint, result->sent_ms, clock_ms());
     }
     if (result->http_status >= HTTP_REFUSED) {

@@ -226,7 +226,7 @@ static void again(uv_timer_t *timer)
     }
 }
 
-/* Who waits for our own controller starts it; a cluster's is given time. */
+/* A wait for our own controller starts it; a cluster's API server is given time. */
 static void retry_later(struct kube_watch *w)
 {
     if (!w->stopped) {

@@ -1,4 +1,4 @@
-/* What each of our programs does first, whoever started it. */
+/* What each of our programs does first. */
 #pragma once
 
 #include <stdbool.h>

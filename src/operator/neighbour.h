@@ -2,8 +2,8 @@
  * (upstream.h), this one waits until it is gone, and it steps back where that one comes later. What
  * it left behind so that nothing can create a job, and the kinds that are left to it, are said.
  *
- * Where the operator may not look, or nothing is there, it works: whoever binds it to one namespace
- * sees to it that no other operator works there.
+ * Where the operator may not look, or nothing is there, it works: an administrator who binds it to
+ * one namespace must see to it that no other operator works there.
  *
  * Layer: program. Thread: the loop's. Ownership: neighbour_open/neighbour_close.
  */

@@ -24,9 +24,10 @@ bool upstream_is_in(const json_t *deployment, const char *namespace);
  * *ret_namespace: that of the Service it asks, UPSTREAM_NAMESPACE where it names none. */
 int upstream_find_webhook(const json_t *configuration, const char **ret_namespace);
 
-/* Who else writes the job's status since this operator does, which it began at that time: of
- * managedFields an entry that is newer than ours. NULL: nobody; that is what a job says which was
- * taken over. Times have whole seconds: who writes in the same one is seen later. */
+/* The other program that writes the job's status since this operator does, which began at that
+ * time: of managedFields an entry that is newer than ours. NULL: nobody; that is what a job says
+ * which was taken over. Times have whole seconds: a program that writes in the same one is seen
+ * later. */
 const char *upstream_other_writer(const json_t *job, int64_t since_unix_ms);
 
 /* "MPIJobs, TFJobs": the kinds of the group's list of resources but ours. */

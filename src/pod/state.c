@@ -1,6 +1,5 @@
-/* What is true of a pod as it is known: who lives, who is restarted, which phase and conditions
- * that makes. Asks and changes nothing. See pod.h.
- */
+/* What is true of a pod as it is known: which containers live or are restarted, and which phase and
+ * conditions follow. Asks and changes nothing. See pod.h. */
 #include "pod/machine.h"
 
 #include "base/doc.h"
@@ -107,7 +106,7 @@ static bool init_failed_for_good(const struct pod *pod)
     return false;
 }
 
-/* A pod that ends is Failed or Succeeded only when no process is left: who sees it may make the
+/* A pod that ends is Failed or Succeeded only when no process is left: the controller may make the
  * next one at once. */
 enum pod_phase pod_phase(const struct pod *pod)
 {

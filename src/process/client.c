@@ -95,7 +95,7 @@ static void note_loss(struct process_job *job, const char *why)
     (void)snprintf(job->why, sizeof job->why, "%s", why);
 }
 
-/* Who is to end ranks answers, also when somebody has stopped it. */
+/* A supervisor that is to end ranks must answer, even when somebody has stopped it. */
 static void continue_supervisor(const struct process_job *job)
 {
     if (job->supervisor > 0) {

@@ -1,4 +1,4 @@
-/* Who of the members and joiners goes on in the next generation: peers with `next`.
+/* Which of the members and joiners go on in the next generation: peers with `next`.
  *
  * Internal to src/rendezvous. Layer: pure. Memory: the caller's.
  */
@@ -7,7 +7,7 @@
 #include "rendezvous/turn.h"
 
 /* Members that have reported and stay; returns how many. ending: only the end of the training is
- * left, and who leaves then has finished by it. */
+ * left, and a member that leaves then has finished by it. */
 uint32_t choice_take_stayers(struct rendezvous *state, bool ending);
 /* And the oldest joiners, as many as there is room for; none where only the end is to be reached.
  * Takes and returns how many go on, as does the next one. */

@@ -80,7 +80,7 @@ static void lose(struct turn *t, struct rendezvous_peer *peer)
     round_decide(t);
 }
 
-/* Who joins next may already be in a generation that is being recorded. */
+/* The next joiner may already be in a generation that is being recorded. */
 static void forget_joiner(struct rendezvous *s, struct rendezvous_peer *peer)
 {
     if (peer->next) {
@@ -114,8 +114,8 @@ static bool any_member_lives(const struct rendezvous *s)
     return false;
 }
 
-/* The others are about to finish, too: nothing is closed for who has. One that was left out
- * meanwhile has finished all the same. */
+/* The others are about to finish, too: nothing is closed for a member that has. One that was left
+ * out meanwhile has finished all the same. */
 static void finish(struct turn *t, struct rendezvous_peer *peer)
 {
     t->s->finished = true;
@@ -183,8 +183,8 @@ static void break_off(struct turn *t, struct rendezvous_peer *peer, enum rendezv
     lose(t, peer);
 }
 
-/* Steps count while their generation is open or closing. Who brings none that follow the log says
- * what cannot be. */
+/* Steps count while their generation is open or closing. A member whose steps do not follow the log
+ * contradicts it. */
 static bool add_steps(struct turn *t, struct rendezvous_peer *peer)
 {
     const struct rendezvous *s = t->s;

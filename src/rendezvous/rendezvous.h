@@ -1,6 +1,7 @@
-/* Who trains together, as the coordinator decides it: processes join and leave, generations of them
- * are closed and opened, what they have committed is logged. docs/step-commit.md has the protocol;
- * the numbers below are its rules. Whether a step counts is decided by commit/tally.h.
+/* Which processes train together, as the coordinator decides it: processes join and leave,
+ * generations of them are closed and opened, what they have committed is logged.
+ * docs/step-commit.md has the protocol; the numbers below are its rules. Whether a step counts is
+ * decided by commit/tally.h.
  *
  * rendezvous_step() is told one event and says what is to be done, in order (effects). Only
  * versions and incarnations are kept here; the records of steps, leases, addresses and files are
@@ -43,15 +44,15 @@
  * goes back to the one before it, and what came after that is cut. GEN with `restore` says that the
  * checkpoints after its base are forgotten.
  *
- * Ends. Once the log is complete, who is silent may have ended well: nobody is left out by a
+ * Ends. Once the log is complete, a silent member may have ended well: nobody is left out by a
  * deadline any more, and nothing is closed for joins and leaves. Members that leave stay in the
  * next generation while nobody else has the state; where nobody else is, they are let go.
  *
- * Time. AWAIT asks for DEADLINE (in less than a second): who has not reported by then is silent,
- * and is left out if others have the state. So is, at once, who has lost its connection to a member
- * and, in this term, that to the coordinator, both by its kernel, and has no new one: as a rule its
- * process is gone. If none has, it is waited for: the caller says DEAD of whoever it gives up
- * (after the time of a lease).
+ * Time. AWAIT asks for DEADLINE (in less than a second): a member that has not reported by then is
+ * silent, and is left out if others have the state. So is, at once, a member that has lost its
+ * connection to a member and, in this term, that to the coordinator, both by its kernel, and has no
+ * new one: as a rule its process is gone. If none has, it is waited for: the caller says DEAD of
+ * each member that it gives up (after the time of a lease).
  *
  * Members. Where a member of the open generation does not go on, two that cannot reach each other
  * among others, it is left out by the next. The generation's order of ranks is that of its slots.
@@ -80,7 +81,7 @@ enum rendezvous_standing { RENDEZVOUS_FREE, RENDEZVOUS_JOINING, RENDEZVOUS_MEMBE
 
 struct rendezvous_peer {
     uint64_t incarnation;
-    uint64_t age;     /* the number of its join: who has a higher one is younger */
+    uint64_t age;     /* the number of its join: a higher number is younger */
     uint64_t version; /* reported */
     enum rendezvous_standing standing;
     bool connected; /* what is sent to it arrives, as far as anybody knows */

@@ -114,7 +114,7 @@ static void end(struct turn *t)
     turn_emit(t, (struct rendezvous_effect){.kind = RENDEZVOUS_END});
 }
 
-/* Once the log is complete, who is silent may have ended well: it is waited for. */
+/* Once the log is complete, a silent member may have ended well: it is waited for. */
 static enum commit_verdict count_votes(const struct rendezvous *s, uint64_t *ret_base)
 {
     struct commit_tally tally = {0};
@@ -146,7 +146,7 @@ void round_decide(struct turn *t)
     }
     bool restore = verdict == COMMIT_RESTORE;
     if (!restore && base < s->logged) {
-        base = s->logged; /* reports contradict the log: who is behind it stops (7) */
+        base = s->logged; /* reports contradict the log: a member that is behind it stops (7) */
     }
     if (restore && s->complete && s->finished) {
         end(t);

@@ -35,7 +35,7 @@ static void replay_generation(struct turn *t)
 static void replay_member(struct turn *t)
 {
     struct rendezvous_peer *peer = turn_take(t->s, t->event->incarnation, RENDEZVOUS_MEMBER);
-    if (peer) { /* else the job was written with more room: whoever is missing is unknown here */
+    if (peer) { /* else the job was written with more room: members beyond that are unknown here */
         peer->age = t->event->age;
         peer->opened_loaded = t->event->loaded && !t->s->restored;
         t->s->last_age = peer->age > t->s->last_age ? peer->age : t->s->last_age;
@@ -97,7 +97,7 @@ static void durable(struct turn *t)
     }
     if (s->syncing_generation && s->phase == RENDEZVOUS_RECORDING) {
         s->syncing_generation = false;
-        round_open(t); /* before ACK: who is left out may not end well by one */
+        round_open(t); /* before ACK: a member that is left out may not end well by one */
     }
     rendezvous_journal_synced(t);
 }

@@ -5,7 +5,7 @@
 
 #include <muster/comm.h>
 
-/* Who is where. Hosts are numbered in the order of their lowest ranks. */
+/* The host of each rank. Hosts are numbered in the order of their lowest ranks. */
 struct schedule_hosts {
     int size; /* ranks */
     int hosts;

@@ -1,6 +1,5 @@
 /* One binary tree over numbered parts: a node of n > 1 parts has as its left child the largest
- * power of two below n. Who sums along it gets the same bits, however the parts are spread over
- * ranks.
+ * power of two below n. A sum along it has the same bits, however the parts are spread over ranks.
  *
  * Layer: pure. Memory: the caller's. Thread: any.
  */

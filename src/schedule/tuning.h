@@ -27,12 +27,12 @@ struct schedule_tuning {
     const char *name;
     const char *measured; /* on which processor, and what the row is worth there */
     bool claims;          /* a reader writes a word of each line back: line_claim */
-    bool demotes;         /* who has published and can only wait moves its lines to the cache that
-                             all cores share: line_demote */
-    bool fetches;         /* who sends or reads message after message takes their lines from the
-                             other core ahead: line_fetch, line_ring_expect */
-    bool puts_ahead;      /* the same within a message, while it is copied in (line_ring_put), and
-                             of later calls with a root: comm/algorithm/rooted.c */
+    bool demotes; /* a rank that has published and can only wait moves its lines to the cache that
+                     all cores share: line_demote */
+    bool fetches; /* a rank that sends or reads message after message takes their lines from the
+                     other core ahead: line_fetch, line_ring_expect */
+    bool puts_ahead; /* the same within a message, while it is copied in (line_ring_put), and
+                        of later calls with a root: comm/algorithm/rooted.c */
     size_t twin_below_bytes;   /* zero-copy of two ranks writes both outputs in one pass */
     size_t reads_from_bytes;   /* from so many on a block may be read out of the other's memory:
                                   comm/algorithm/large_copy.c */

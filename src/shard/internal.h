@@ -64,7 +64,7 @@ struct shard_state {
     uint32_t data_count;
     struct shard_owner **owners; /* by incarnation; room for SHARD_OWNERS_MAX */
     size_t owner_count;
-    size_t last_holder; /* where the search for who holds something begins */
+    size_t last_holder; /* where the search for the holder of a range begins */
     struct shard_suspect suspects[SHARD_SUSPECTS_MAX];
     size_t suspect_count;
     struct shard_aside aside[SHARD_ASIDE_MAX];

@@ -1,4 +1,4 @@
-/* Keeps the owners, those who may hold records, sorted by their incarnations. See internal.h. */
+/* Keeps the owners, which may hold records, sorted by their incarnations. See internal.h. */
 #include "shard/internal.h"
 
 #include <stdlib.h>

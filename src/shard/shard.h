@@ -12,13 +12,14 @@
  *                aside, in later epochs, too), or the job fails
  *     done       its update is in the model
  *
- * What comes back is granted before all that was never granted. Who holds what is not part of a
- * snapshot: after restoring, records are to do or done, and nothing is granted until SERVE. Before
- * it, workers say what they hold (HELD), and what the journal says is committed is taken from what
- * is to do.
+ * What comes back is granted before all that was never granted. The holders of records are not part
+ * of a snapshot: after restoring, records are to do or done, and nothing is granted until SERVE.
+ * Before it, workers say what they hold (HELD), and what the journal says is committed is taken
+ * from what is to do.
  *
  * An owner whose lease ran out (EXPIRED) keeps its records, and may have them committed, until GONE
- * says that it can commit nothing any more. Who waits is told END when all is done, never before.
+ * says that it can commit nothing any more. An owner that waits is told END when all is done, never
+ * before.
  *
  * Records of a data set with `micro_batches` are planned and never granted: every worker knows
  * which come next, and a commit has just these, in their order.
@@ -50,7 +51,7 @@ enum {
 
 #define SHARD_SIZE_MAX (UINT64_C(1) << 40)
 #define SHARD_ENDLESS UINT32_MAX /* epochs */
-#define SHARD_ANY_OWNER 0        /* of a part: whoever holds it, several owners perhaps */
+#define SHARD_ANY_OWNER 0        /* of a part: its holders, perhaps several */
 
 enum shard_task { SHARD_TRAIN, SHARD_EVALUATE, SHARD_PREDICT, SHARD_TASKS };
 

@@ -1,7 +1,7 @@
 /* The frames of SPDY/3.1, as its server reads them: bytes in, what they say out.
  *
- * A data frame is given as far as it is there, a control frame when it is whole. What they may say
- * when is the matter of who reads them.
+ * A data frame is given as far as it is there, a control frame when it is whole. The caller decides
+ * which frames are permitted when.
  *
  * Layer: services; pure. Ownership: new/free.
  */

@@ -149,7 +149,8 @@ static int keep_identity(const json_t *before, json_t *object)
             return -1;
         }
     }
-    /* Who says nothing of them (a controller that makes the object anew) changes no owners. */
+    /* A write that says nothing of them (by a controller that makes the object anew) changes no
+     * owners. */
     json_t *managed = json_object_get(from, "managedFields");
     if (managed && !json_object_get(to, "managedFields") &&
         json_object_set(to, "managedFields", managed) != 0) {

@@ -14,7 +14,7 @@
  * Secrets: the values of an object of resource "secrets" lie in the file (its WAL included) only as
  * long as the object has them: soon after the call that deletes or changes it, the thread
  * overwrites them (where the disk refuses that, at a later write, the end or the next start). The
- * log of changes has none: who watches late is told of a secret's last version, and of its end
+ * log of changes has none: a late watcher is told of a secret's last version, and of its end
  * without values.
  *
  * Layer: services. Thread: one, and the one that it makes for itself. Ownership: objects handed out
@@ -50,8 +50,8 @@ struct store_options {
      * with grace 0 (a running pod); 0 removes at once. NULL: always 0. */
     int64_t (*grace_s)(const char *resource, const json_t *object);
 
-    /* Fills in what an API server would (a pod's status.phase …) before an object is stored,
-     * whoever writes it. Returns 0 or MUSTER_ENOMEM. NULL: nothing. */
+    /* Fills in what an API server would (a pod's status.phase …) before an object is stored.
+     * Returns 0 or MUSTER_ENOMEM. NULL: nothing. */
     int (*fill)(const char *resource, json_t *object);
 
     /* What was written cannot be moved from the WAL into the database: told at the next commit,

@@ -8,8 +8,8 @@
  * (docs/rationale.md).
  *
  * Each connection has a descriptor of its own; after another has begun anew, it opens the file
- * again at its next use. That is never while it reads: who begins anew has SQLite's lock of all
- * readers, and all frames are in the database.
+ * again at its next use. That is never while it reads: the one that begins anew has SQLite's lock
+ * of all readers, and all frames are in the database.
  *
  * Layer: services. Thread: any; a connection is used by one at a time.
  */
@@ -30,7 +30,7 @@ enum { FILE_BYTES = 1024, NAME_END_BYTES = 4 };
 
 static const int wal_flags = SQLITE_OPEN_WAL | SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
 
-/* A WAL, whoever has it open. */
+/* A WAL file, shared by all that have it open. */
 struct wal {
     struct wal *next;
     int users;

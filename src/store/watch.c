@@ -1,4 +1,4 @@
-/* The change log and those who watch it: logged with the write, told after the commit.
+/* The change log and its watchers: logged with the write, told after the commit.
  *
  * Layer: services. Ownership: a watch belongs to its subscriber until store_unwatch; one that is
  * dropped while changes are told is freed when the telling ends.

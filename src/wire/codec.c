@@ -1,4 +1,4 @@
-/* Messages to bytes and back: frames, and who codes what is in one. See wire.h. */
+/* Messages to bytes and back: frames, and which function codes what is in one. See wire.h. */
 #include "wire/wire.h"
 
 #include "wire/codec.h"

@@ -1,4 +1,4 @@
-/* Who codes which message; the table of all is in codec.c.
+/* Which function codes which message; the table of all is in codec.c.
  *
  * Internal to src/wire. Layer: pure.
  */

@@ -1,6 +1,6 @@
 /* The number by which the coordinator knows a process: two that one process has, as it trains and
- * works by leases, too, are alike in what says which process it is. Random: who is started again
- * has another one.
+ * works by leases, too, are alike in what says which process it is. Random: a process that is
+ * started again has another one.
  *
  *     bits 0 to 47    of the process, at random
  *     bits 48 to 62   which one of that process

@@ -1,4 +1,4 @@
-/* Messages of those who work by leases. See codec.h. */
+/* Messages of workers by leases. See codec.h. */
 #include "wire/codec.h"
 
 static void code_sums(struct coder *c, struct wire_sums *sums)

@@ -241,7 +241,7 @@ struct wire_open {
     struct wire_text checkpoint; /* restore: its path, empty for the model as it was at first */
     uint8_t digest[WIRE_DIGEST_BYTES];
     struct wire_members members; /* in the order of their ranks, one at least */
-    struct wire_ranges suspects; /* who has any of them at hand says so: PASS */
+    struct wire_ranges suspects; /* a worker that has any of them at hand says so: PASS */
     struct wire_ranges aside;    /* WIRE_ASIDE_MAX at most: records, not positions, one each, of no
                                     epoch, that nobody trains any more */
     struct shard_anchor anchor;  /* where the data set has `per_worker`; none otherwise */

@@ -70,7 +70,7 @@ static int put_entry(json_t *entries, const struct owner *owner, json_t *fields)
     return entry && json_array_append_new(entries, entry) == 0 ? 0 : MUSTER_ENOMEM;
 }
 
-/* Takes the fields from all but `keep`; who has none left goes. */
+/* Takes the fields from all owners but `keep`; an owner without fields is removed. */
 static int take_from_others(json_t *entries, const json_t *fields, const json_t *keep)
 {
     for (size_t i = json_array_size(entries); i > 0; i--) {

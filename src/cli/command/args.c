@@ -196,7 +196,7 @@ static int unknown_letter(struct reader *reader, char letter)
                        reader->args.command->name);
 }
 
-/* `muster get pods -n 4`: who has just typed `muster run -n 4` means ranks, or lines. */
+/* `muster get pods -n 4`: a user who has just typed `muster run -n 4` means ranks, or lines. */
 static int check_namespace(struct reader *reader, const struct cli_item *option)
 {
     const char *value = args_value(&reader->args, option->name);

@@ -1,8 +1,8 @@
 /* Tar archives as a stream: pieces of any size go in, entries and their bytes come out.
  *
  * POSIX 1003.1-2001 (ustar with pax headers), of which files, folders and symbolic links are told;
- * all else is skipped. Names are as the archive has them: who makes files of them checks
- * (unpack.h).
+ * all else is skipped. Names are as the archive has them: the caller that makes files of them
+ * checks (unpack.h).
  *
  * Layer: cli; pure. Ownership: tar_init/tar_done. Errors: MUSTER_EPROTO for what is no archive,
  * MUSTER_ENOENT with the sentence of a header `MUSTER.error`, or what a callback returned; after

@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum {
-    NOTICE_MS = 10000, /* after the end: who still runs is said */
+    NOTICE_MS = 10000, /* after the end: the ranks that still run are named */
     GPU_NOTICE_MS = 1000,
     DELETED_NOTICE_MS = 1000,
     NAMES_BYTES_MAX = 4096,

@@ -243,7 +243,8 @@ int environment_gather(struct cli *cli, const struct environment **ret)
     return r;
 }
 
-/* What libmuster and the Python package read in ranks, where whoever set it would see no effect. */
+/* The variables that libmuster and the Python package read in ranks: a user who set one would see
+ * no effect. */
 static void say_not_passed(const struct environment *e)
 {
     static const char *const names[] = {

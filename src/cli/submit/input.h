@@ -2,7 +2,7 @@
  * file.
  *
  * The rank may start later, start again, or not read: what it has not taken waits in the connection
- * (bounded), then here, then with whoever writes. The end of the input is passed on.
+ * (bounded), then here, then in the program that writes. The end of the input is passed on.
  *
  * Layer: cli, on the loop. Ownership: start/stop; run the loop once more after stop.
  */

@@ -13,7 +13,8 @@
  * from no file. Returns `code`. */
 int refusal_explain(struct cli *cli, const json_t *object, int code);
 
-/* The same as errors among `problems`, for who prints those: without causes, what cli->err says. */
+/* The same as errors among `problems`, for a caller that prints those; without causes: the text of
+ * cli->err. */
 void refusal_add(struct cli *cli, const json_t *object, struct job_problems *problems);
 
 /* The same for a problem that this command found itself. MUSTER_EDATA. */

@@ -83,7 +83,7 @@ static json_t *owner(bool in_pod)
 }
 
 /* Under `muster keep` (main/keep.h) the one before has ended when this one starts: what it held is
- * ours at once. Who has only inherited the name may be one of two. */
+ * ours at once. A process that has only inherited the name may be one of two. */
 static const char *kept_as(void)
 {
     const char *kept = getenv("MUSTER_KEPT_AS");

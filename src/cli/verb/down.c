@@ -17,7 +17,7 @@
 
 enum { KILL_MS = 10000 };
 
-/* A pidfd is readable once its process has ended, whoever reaps it. */
+/* A pidfd is readable once its process has ended, even before it is reaped. */
 static int wait_gone(struct cli *cli, int pidfd, int64_t limit_ms)
 {
     struct pollfd ended = {.fd = pidfd, .events = POLLIN};

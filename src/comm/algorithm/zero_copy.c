@@ -91,7 +91,7 @@ ROUNDS_INLINE void publish(struct muster_comm *comm, void *own, size_t round)
 }
 
 /* A call that blocks says that it will write while it waits: that is free. A task may wait for
- * long, and who closes would wait for it. */
+ * long, and a thread that closes would wait for it. */
 ROUNDS_INLINE bool wait(struct muster_comm *comm, void *own, size_t round, int spins)
 {
     const struct zero_copy *d = own;

@@ -1,5 +1,5 @@
 /* Summing logical parts along one fixed tree. Each rank sums the largest nodes of the tree that its
- * parts fill; whoever has the nodes of all ranks goes on from there to the root: the same additions
+ * parts fill; a rank that has the nodes of all goes on from there to the root: the same additions
  * in the same order, however many ranks share the parts.
  *
  * Few elements: all ranks gather the nodes, and each sums them all. Many: each rank gets the nodes

@@ -132,7 +132,8 @@ static int form_all(struct forming *f, struct muster_err *err)
         be_witnessed(f->comm);
     }
     r = r < 0 ? r : meet(f, err);
-    arrivals_sweep(&f->endpoint->arrivals); /* who has passed the barrier watched us before it */
+    /* A rank that has passed the barrier watched us before it. */
+    arrivals_sweep(&f->endpoint->arrivals);
     return r;
 }
 

@@ -26,8 +26,8 @@ static int first_missing(const struct muster_comm *comm, const bool *came)
     return l < comm->local_size ? comm->locals[l] : -1;
 }
 
-/* The segment, for a rank of this host. Who is another user, or did not come by the Unix socket, is
- * none: the rank itself may still come. */
+/* The segment, for a rank of this host. A process of another user, or one that did not come by the
+ * Unix socket, is refused: the rank itself may still come. */
 static int hand_out(struct forming *f, int fd, int rank, bool *came, struct muster_err *err)
 {
     struct muster_comm *comm = f->comm;
@@ -182,7 +182,7 @@ static void describe(struct muster_comm *comm)
                    reduce_instruction_set(), comm->tuning->name);
 }
 
-/* Asleep, so that those who are still on their way get the processors. */
+/* Sleeps, so that ranks that are still starting get the processors. */
 static int wait_for_locals(struct forming *f, struct muster_err *err)
 {
     struct muster_comm *comm = f->comm;

@@ -182,7 +182,8 @@ static int count_visitors(const int *visitors, int size)
     return came;
 }
 
-/* Who died while it waited here would be a member that never comes; another incarnation may. */
+/* A rank that died while it waited here would be a member that never comes; another incarnation of
+ * it may come. */
 static bool lose_some(int *visitors, int size)
 {
     bool lost = false;

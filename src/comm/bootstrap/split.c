@@ -56,8 +56,8 @@ static void choose_members(struct splitting *s)
     assert(s->num > 0 && s->ranks[s->index] == s->comm->rank); /* it is of its own colour */
 }
 
-/* Who could not go on has closed the communicator that is split; nobody frees it in good order
- * before all of a colour have come. */
+/* A rank that could not go on has closed the communicator that is split; nobody frees it in good
+ * order before all of a colour have come. */
 static int check_members(void *context, struct muster_err *err)
 {
     const struct splitting *s = context;

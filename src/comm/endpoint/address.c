@@ -160,8 +160,9 @@ int address_listen(const struct address *at)
     return listens ? fd : close_failed(fd);
 }
 
-/* Who connects to a port of its own machine at which nobody listens may be given that very port to
- * connect from: TCP then takes the two for each other's ends (RFC 9293, simultaneous open). */
+/* A process that connects to a port of its own machine at which nobody listens may be given that
+ * very port to connect from: TCP then takes the two for each other's ends (RFC 9293, simultaneous
+ * open). */
 bool address_is_self(int fd)
 {
     struct address here = {0}, there = {0};

@@ -1,4 +1,5 @@
-/* Connections that came: each says hello at its own pace, and waits for whoever it is for.
+/* Connections that came: each says hello at its own pace, and waits for the communicator that it is
+ * for.
  *
  * Nobody is waited for: on a network that loses packets a hello comes seconds after its connection,
  * and a stranger never says one.
@@ -45,5 +46,5 @@ void arrivals_close(struct arrivals *arrivals);
  * and *ret. MUSTER_EAGAIN: none within slice_ms; some of a hello may have come. */
 int arrivals_next(struct arrivals *arrivals, uint64_t generation, uint64_t digest, int slice_ms,
                   struct hello *ret, struct muster_err *err);
-/* Hangs up on those who have left, as far as that is known by now. */
+/* Closes connections of processes that have left, as far as that is known by now. */
 void arrivals_sweep(struct arrivals *arrivals);

@@ -1,4 +1,4 @@
-/* Who is at the other end of a Unix socket.
+/* The user and process at the other end of a Unix socket.
  *
  * An abstract name is listed in /proc/net/unix, and whatever a hello contains can be read by any
  * user of the machine or computed from it. Only the kernel's word tells a rank from a stranger.

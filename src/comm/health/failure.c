@@ -201,8 +201,8 @@ static bool is_lacking(const struct muster_comm *comm, const struct task *task, 
                                        : !call_log_has(peers_control(comm, rank), task->number);
 }
 
-/* No collective ends without all ranks, whoever it is waiting for. Of those on other hosts only the
- * ones whose frames come here are known for certain. */
+/* No collective ends without all ranks, whichever rank it is waiting for. Of those on other hosts
+ * only the ones whose frames come here are known for certain. */
 static bool lacks_one(const struct muster_comm *comm, const struct task *task)
 {
     bool lacks = false;
@@ -266,7 +266,8 @@ int failure_check(struct muster_comm *comm, const struct task *task, struct must
     return r < 0 ? r : fail_if_any(comm, task, MUSTER_PEER_CLOSED, err);
 }
 
-/* Who has not entered this call, and what they do instead. The first of them; -1: all have. */
+/* Names the ranks that have not entered this call, and what they do instead. Returns the first of
+ * them; -1: all have. */
 static int list_missing(struct muster_comm *comm, const struct task *task, char *ret, size_t size)
 {
     int first = -1;

@@ -1,11 +1,11 @@
 /* After a communicator has closed: no other process writes into our memory any more.
  *
  * Ranks write into each other's memory only in muster_comm_alloc's, and say so before (`writing`).
- * Who closes waits for those that do; who wants to write looks who has closed. A peer that was
- * stopped in the middle is killed; where it cannot be (it is in another PID namespace) we put a
- * private copy in the place of our memory, and it may write into the old one as it likes. Other
- * threads that write into that memory at the same instant may lose what they write: the closed
- * communicator's calls have undefined buffers anyway.
+ * A thread that closes waits for the writers; a writer looks first which ranks have closed. A peer
+ * that was stopped in the middle is killed; where it cannot be (it is in another PID namespace) we
+ * put a private copy in the place of our memory, and it may write into the old one as it likes.
+ * Other threads that write into that memory at the same instant may lose what they write: the
+ * closed communicator's calls have undefined buffers anyway.
  *
  * Layer: comm. Thread: writers are on a lane; the closing thread may be any.
  */

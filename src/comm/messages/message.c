@@ -1,5 +1,6 @@
 /* Messages with tags. Between two ranks runs one stream of bytes: a header, then the data, message
- * after message (matching.h says to which receive). Whoever waits for a message reads all streams.
+ * after message (matching.h says to which receive). A thread that waits for a message reads all
+ * streams.
  *
  * Layer: comm. Memory: struct messages owns what has come unexpected. Thread: the holder of the
  * messages' lane.
@@ -64,7 +65,8 @@ void message_free(struct muster_comm *comm)
     free(m);
 }
 
-/* Its message has been sent or received. Who runs a task that is in no lane looks itself. */
+/* Its message has been sent or received. A thread that runs a task that is in no lane looks itself.
+ */
 static void end_task(struct messages *m, struct task *task)
 {
     assert(task->begun);

@@ -41,7 +41,7 @@ static struct {
                 .work = PTHREAD_COND_INITIALIZER,
                 .released = PTHREAD_COND_INITIALIZER};
 
-/* Who starts its calls waits for them at once. */
+/* The thread that starts its calls waits for them at once. */
 static bool is_helped(struct muster_comm *comm)
 {
     return comm->all_local &&
@@ -59,7 +59,8 @@ static unsigned visits(const struct muster_comm *comm)
     return atomic_load_explicit(&comm->visits, memory_order_relaxed);
 }
 
-/* Who waits steps all calls: one that starts many and then waits for them is at it. */
+/* A thread that waits steps all calls: one that starts many and then waits for them does the work
+ * itself. */
 static void look_who_attends(struct muster_comm *const *comms, int num)
 {
     unsigned before[FUTEX_MAX_WORDS];

@@ -1,5 +1,5 @@
-/* Stepping the requests of a lane: only by the thread that holds it, which is whoever came first. A
- * call's end is noted here, whoever ran it.
+/* Stepping the requests of a lane: only by the thread that holds it, which is the one that came
+ * first. A call's end is noted here, whichever thread ran it.
  *
  * Layer: comm. Memory: requests (request.h). Thread: any; the lane says who holds it.
  */
@@ -187,7 +187,7 @@ static bool finish_messages(struct muster_comm *comm, struct lane *lane)
     return any;
 }
 
-/* The slow checks, of each message: who waits for a rank that is gone fails, and so do all after
+/* The slow checks, of each message: a message for a rank that is gone fails, and so do all after
  * that. */
 static void check_messages(struct muster_comm *comm, struct lane *lane)
 {

@@ -1,4 +1,4 @@
-/* Lanes: queues of started calls, and who steps them. Layer: comm; see lane.c. */
+/* Lanes: queues of started calls, and the thread that steps each. Layer: comm; see lane.c. */
 #pragma once
 
 #include <assert.h>
@@ -7,7 +7,8 @@
 #include "comm/state/state.h"
 
 struct muster_request *lane_first(struct lane *lane);
-/* Becomes the lane's holder, who steps its requests and takes them out. False: another is. */
+/* Makes this thread the lane's holder, which steps its requests and takes them out. False: another
+ * thread is. */
 static inline bool lane_enter(struct lane *lane)
 {
     return !atomic_load_explicit(&lane->running, memory_order_relaxed) &&

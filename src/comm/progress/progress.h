@@ -1,4 +1,4 @@
-/* Who runs a task on the thread that calls. Layer: comm; see progress.c. */
+/* Runs a task on the calling thread. Layer: comm; see progress.c. */
 #pragma once
 
 #include "comm/state/state.h"

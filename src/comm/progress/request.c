@@ -1,4 +1,4 @@
-/* A started call: who holds it, and what may be asked of it without waiting.
+/* A started call: its holders, and what may be asked of it without waiting.
  *
  * Layer: comm. Memory: request.h; each thread keeps some that were freed, for it will start more.
  * Thread: any.
@@ -94,8 +94,8 @@ struct muster_request *request_sent(void)
     return &sent;
 }
 
-/* Who is notified is read before the call ends, as the request may be gone after that. If it was
- * changed meanwhile, so was the state. */
+/* The thread to notify is read before the call ends, as the request may be gone after that. If it
+ * was changed meanwhile, so was the state. */
 void request_end(struct muster_request *request, int end)
 {
     int state = atomic_load_explicit(&request->state, memory_order_acquire);

@@ -111,7 +111,8 @@ static unsigned spins_of(const struct muster_comm *comm)
 }
 
 /* A yield that takes long gave the processor to strangers: it is better then to look for failures
- * at once, and to sleep soon, for who wakes up is preferred to who yields. */
+ * at once, and to sleep soon, because the scheduler prefers a thread that wakes up to one that
+ * yields. */
 static int yield_turn(struct waiter *w, struct muster_comm *comm, const struct task *task,
                       struct muster_err *err)
 {

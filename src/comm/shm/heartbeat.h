@@ -33,8 +33,8 @@ void heartbeat_leave(struct heartbeat_word *word, struct heartbeat_watch *watch)
 /* The kernel says that the word's owner is no more. */
 bool heartbeat_is_dead(const struct heartbeat_word *word);
 
-/* Our own heartbeat has ended: this process dies, or runs another program. For those who share its
- * memory. */
+/* Our own heartbeat has ended: this process dies, or runs another program. Called by processes that
+ * share its memory. */
 bool heartbeat_is_over(void);
 
 /* Differs in a child after fork(), where our threads do not exist. */

@@ -46,9 +46,9 @@ static inline void line_demote(const void *start, size_t bytes)
 #endif
 }
 
-/* Begins to take a line for writing from the core that has it; whoever writes it some hundred
- * nanoseconds later need not wait. An atomic instruction in between would wait for the write, and
- * calls have some. */
+/* Begins to take a line for writing from the core that has it; a write some hundred nanoseconds
+ * later need not wait. An atomic instruction in between would wait for the write, and calls have
+ * some. */
 static inline void line_fetch(const void *line)
 {
 #if defined(__x86_64__)

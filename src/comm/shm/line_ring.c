@@ -9,7 +9,7 @@
 
 _Static_assert(LINE_RING_BLOCK_BYTES % SEGMENT_LINE == 0, "blocks are whole lines");
 
-/* Who sends an answer waits for the lines that it claims. */
+/* The sender of an answer waits for the lines that it claims. */
 enum { CLAIM_ABOVE_BYTES = 2 * SEGMENT_LINE };
 enum { EXPECTED_LINES = 2 };
 /* Lines are taken this many bytes ahead of the copy. */

@@ -1,5 +1,6 @@
-/* A call that is being run, and what those who run it keep in it: `exchange` algorithm/exchange.c
- * and tcp/frames.c, `way` the other algorithms (algorithm/way.h), `transfer` messages/message.c.
+/* A call that is being run, and what the code that runs it keeps in it: `exchange`
+ * algorithm/exchange.c and tcp/frames.c, `way` the other algorithms (algorithm/way.h), `transfer`
+ * messages/message.c.
  *
  * Layer: comm. Memory: the caller's stack, or a request's. Thread: the holder of its lane.
  */

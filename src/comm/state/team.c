@@ -1,5 +1,5 @@
-/* Who exchanges with whom: everyone, the ranks of this host, and the leaders of all hosts that have
- * the same share (schedule/hierarchy.h). Layer: comm. Memory: the communicator's. */
+/* Which ranks exchange with each other: all, the ranks of this host, and the leaders of all hosts
+ * that have the same share (schedule/hierarchy.h). Layer: comm. Memory: the communicator's. */
 #include "comm/state/team.h"
 
 #include <assert.h>

@@ -1,8 +1,9 @@
 /* How a channel and a link come to their end: each has one state, which only goes forward, as the
  * tables in ending.c say; anything else is a mistake of ours, and asserted.
  *
- * Layer: comm. Memory: the link's. Thread: a channel's state is written by whoever holds its lane
- * (of the heartbeat channel, its mutex), a link's by whoever holds that mutex; all may read.
+ * Layer: comm. Memory: the link's. Thread: a channel's state is written by the thread that holds
+ * its lane (of the heartbeat channel, its mutex), a link's by the thread that holds that mutex; all
+ * may read.
  */
 #pragma once
 

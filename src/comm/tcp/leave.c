@@ -9,9 +9,9 @@
  * - The last word is waited for until a peer that has not got it suspects us: later, the end of the
  *   heartbeat socket proves nothing to it.
  * - Messages may have to wait for a reader who computes for long: soon they are left to the kernel.
- *   Who has the last word sends nothing more that would reset the connection.
- * - Lanes of collectives lose nothing that counts: who sends there has entered a later call, and
- *   so has read what was sent in those that this rank completed.
+ *   The side that speaks last sends nothing more that would reset the connection.
+ * - Lanes of collectives lose nothing that counts: a rank that sends there has entered a later
+ *   call, and so has read what was sent in those that this rank completed.
  *
  * Layer: comm; see link.h. Memory: none. Thread: the caller's.
  */

@@ -55,7 +55,7 @@ struct channel {
 /* What goes over the heartbeat socket, 20 times a second and when a communicator is closed. */
 struct heartbeat_frame {
     uint16_t kind;
-    int16_t failed_rank; /* whoever closes says so: peers_failed_rank() */
+    int16_t failed_rank; /* the rank that closes says so: peers_failed_rank() */
     uint32_t zero;
     uint64_t number; /* the last collective that the sender entered; 0: none */
     uint64_t shape;

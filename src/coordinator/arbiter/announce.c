@@ -194,7 +194,7 @@ static void leave_out(struct arbiter *a, const struct rendezvous_effect *effect)
     arbiter_blame_left_out(a, effect->to, reason);
 }
 
-/* Who waited for records of what does not count any more waits still. */
+/* A member that waited for records of a step that does not count any more still waits. */
 static void cut(struct arbiter *a, uint64_t version)
 {
     arbiter_fail(a, ledger_cut(&a->ledger, version, a->err));

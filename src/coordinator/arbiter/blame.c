@@ -160,7 +160,7 @@ void arbiter_blame_say_aside(struct arbiter *a, uint64_t record, const struct bu
     arbiter_fail(a, arbiter_effects_add(a->out, said, a->err));
 }
 
-/* Who forms the next generation hears of it. */
+/* The members of the next generation hear of it. */
 static void set_aside(struct arbiter *a, const struct aside *aside, const struct buf *why)
 {
     size_t offset = a->out->bytes.used;
@@ -226,8 +226,8 @@ static bool is_trained(const struct arbiter *a, struct shard_range range)
             (data.epoch == range.epoch && data.epoch_done > range.first));
 }
 
-/* Who has parts of several suspects at hand, and was told of them, computes no parts of a pass: it
- * cannot be told of which of them it dies. */
+/* A member that has parts of several suspects at hand, and was told of them, computes no parts of a
+ * pass: it cannot be told of which of them it dies. */
 static bool computes_no_parts(const struct arbiter *a, const struct arbiter_death *death)
 {
     for (uint32_t i = 0; i < a->suspect_count; i++) {
@@ -316,7 +316,7 @@ void arbiter_blame_dead(struct arbiter *a, uint64_t incarnation, enum arbiter_ca
 {
     const struct rendezvous_peer *peer = rendezvous_find(a->rendezvous, incarnation);
     struct card *card = arbiter_card(a, incarnation);
-    bool leaves = peer && peer->leaving; /* who asks to leave and dies was pre-empted */
+    bool leaves = peer && peer->leaving; /* a member that asks to leave and dies was pre-empted */
     if (card) {
         take_death(a, card, leaves ? ARBITER_CAUSE_OUTSIDE : cause);
     }

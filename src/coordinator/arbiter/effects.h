@@ -18,7 +18,7 @@ enum { ARBITER_BYTES_MAX = 1 << 30 };
 enum arbiter_effect_kind {
     ARBITER_APPEND,  /* record (enum entry_kind), bytes: to the journal, before what follows */
     ARBITER_SYNC,    /* make all that was appended durable; then the event DURABLE, which says so of
-                        all that was appended before it, whoever asked */
+                        all that was appended before it */
     ARBITER_SERVE,   /* members may connect now */
     ARBITER_SEND,    /* to (an incarnation), bytes: a frame */
     ARBITER_HANG_UP, /* to: its connection ends, after what it was sent */

@@ -9,7 +9,8 @@ enum {
     LEAST_MS = 10000,
     FIRST_MS = 120000, /* of a process's first pass: it compiles, and fills caches */
     MEDIANS = 20,
-    IDLE_MS = 5000, /* who has nothing at hand for so long waits: passes are told of in 2 s */
+    IDLE_MS = 5000, /* a member that has nothing at hand for so long waits: passes are reported
+                       within 2 s */
     LOOK_MS = 1000,
     TEXT_BYTES = 256,
 };

@@ -166,7 +166,7 @@ void arbiter_blame_say_aside(struct arbiter *a, uint64_t record, const struct bu
 
 /* Called before card->at_hand gets this value. */
 void arbiter_hang_note(struct arbiter *a, struct card *card, struct shard_range at_hand);
-/* Who is expelled for it now; 0: nobody. */
+/* The member that is expelled for it now; 0: none. */
 uint64_t arbiter_hang_look(struct arbiter *a);
 
 uint32_t arbiter_blame_list(const struct arbiter *a, struct shard_range *ret);

@@ -1,5 +1,5 @@
-/* Data sets that are leased: who enrolls first declares one; it may begin where a checkpoint ended.
- * See leasing.h. */
+/* Data sets that are leased: the first worker that enrolls declares one; it may begin where a
+ * checkpoint ended. See leasing.h. */
 #include "coordinator/arbiter/leasing.h"
 
 #include "base/cleanup.h"

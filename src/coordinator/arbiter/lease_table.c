@@ -1,4 +1,4 @@
-/* The table of who has leases, and what it says is to be done. See leasing.h. */
+/* The table of the workers that have leases, and what follows from it. See leasing.h. */
 #include "coordinator/arbiter/leasing.h"
 
 #include "base/cleanup.h"
@@ -185,8 +185,9 @@ void leases_put_out(struct arbiter *a, uint64_t incarnation)
     }
 }
 
-/* Whose connection has ended, and who did not come back, has died on another host. One whose cause
- * of death is about to be told waits for that: killed or not, it is no longer silent. */
+/* A worker whose connection has ended, and that did not come back, has died on another host. One
+ * whose cause of death is about to be told waits for that: killed or not, it is no longer silent.
+ */
 static void expire(struct arbiter *a, uint64_t incarnation)
 {
     const struct lease_owner *owner = leases_owner(&a->leases, incarnation);

@@ -1,4 +1,4 @@
-/* Who works by leases: processes without a generation, which ask for records of one data set, say
+/* Workers by leases: processes without a generation, which ask for records of one data set, say
  * when they are done, and renew their leases by whatever they say.
  *
  *     ENROLL   the data set is declared, or must be the job's; what an owner holds is settled
@@ -147,5 +147,5 @@ struct lease_owner *leases_add_owner(struct leases *leases, uint64_t incarnation
 void leases_remove_owner(struct leases *leases, struct lease_owner *owner);
 /* A step of the table; what it says is carried out. False: it was refused. */
 bool leases_tell(struct arbiter *a, const struct shard_event *event);
-/* Done, whoever holds them: before the table is served. */
+/* Marks them done, even if a worker holds them: before the table is served. */
 bool leases_commit(struct arbiter *a, uint64_t owner, const struct wire_ranges *ranges);

@@ -24,7 +24,7 @@ struct losses {
     size_t kept; /* the last ones, the oldest first */
 };
 
-/* Who left as it wished, or has ended well, is not lost. */
+/* A worker that left by its own wish, or has ended well, is not lost. */
 bool losses_counts(enum rendezvous_reason reason);
 
 void losses_add(struct losses *losses, const struct loss *loss);

@@ -188,8 +188,8 @@ static void bury(struct arbiter *a)
     }
 }
 
-/* Once the log is complete, who has died may have ended well: without it the job would go back to a
- * checkpoint. Its cause is waited for. */
+/* Once the log is complete, a member that has died may have ended well: without it the job would go
+ * back to a checkpoint. Its cause is waited for. */
 static void dead(struct arbiter *a)
 {
     if (leases_bury(a, a->event->incarnation, a->event->cause)) {

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 struct journal_files {
-    void *data; /* of whoever provides them */
+    void *data; /* of the provider */
     int (*open)(void *data, const char *path, int flags);
     ssize_t (*write)(void *data, int fd, const void *bytes, size_t count, off_t offset);
     int (*truncate)(void *data, int fd, off_t size);

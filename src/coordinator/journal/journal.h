@@ -26,7 +26,7 @@ enum { JOURNAL_READ_MAX = 1 << 30 };
 struct journal_options {
     const char *folder; /* it exists */
     bool sync;
-    /* Who had it before may have it open still, on a host whose lock is not seen here, or be
+    /* The coordinator before may have it open still, on a host whose lock is not seen here, or be
      * stopped: what such a one writes from now on is in a file that nobody reads. A lease keeps
      * others away, so a file system without locks will do. */
     bool takes_over;

@@ -1,5 +1,5 @@
-/* Who writes a journal: the file `lock` in its folder, held (flock) by the writer, with its process
- * and term, for people.
+/* The writer of a journal: the file `lock` in its folder, held (flock) by the writer, with its
+ * process and term, for people.
  *
  * Layer: program (coordinator). Memory: the caller's struct, take/leave. Thread: one.
  */

@@ -11,7 +11,7 @@
 enum {
     READ_BYTES = 64 << 10,
     READS_IN_TURN = 16, /* before others have theirs */
-    DRAIN_READS = 1024, /* of who is dead: what its socket has room for, and more */
+    DRAIN_READS = 1024, /* of a dead member: what its socket has room for, and more */
 };
 
 /* ---- What is waited for ---- */

@@ -1,5 +1,5 @@
 /* One connection to the coordinator: a stranger's, until it has shown the job's token, or a
- * member's. Frames in, frames out; who does not read what it is sent is cut off.
+ * member's. Frames in, frames out; a client that does not read what it is sent is cut off.
  *
  * Of a stranger WIRE_FIRST_MAX bytes are read, no more, and there must be one frame in them.
  *

@@ -29,7 +29,7 @@ struct server_lease_calls {
                 const struct server_lease_events *events, struct muster_err *err);
     /* Now, by a clock that goes on while this process, or its machine, is stopped. */
     bool (*is_held)(struct server_lease *lease);
-    /* Rises each time that another one gets it: the least term of who holds it. */
+    /* Rises each time that another one gets it: the least term of its holder. */
     uint64_t (*term)(struct server_lease *lease);
     /* Asks for the lease again after `lost`; not called from within `lost`. */
     void (*ask_again)(struct server_lease *lease);

@@ -32,12 +32,12 @@ int server_listener_open(struct server_listener *listener, const char *address,
                          struct muster_err *err);
 void server_listener_serve(struct server_listener *listener, uv_loop_t *loop,
                            server_accepted *accepted, void *data);
-/* Who connects waits in the kernel's queue. */
+/* Connections wait in the kernel's queue. */
 void server_listener_pause(struct server_listener *listener);
 void server_listener_close(struct server_listener *listener);
 /* Whether anybody listens at the path of a Unix socket. */
 bool server_listener_is_used(const char *address);
-/* Leaves PATH.done beside the Unix socket of an address, whether or not somebody listens there: who
- * comes late, as a worker that was started again, need not wait for a coordinator. The next one to
- * listen there removes it. failure: why the job has failed, or "" where it is done. */
+/* Leaves PATH.done beside the Unix socket of an address, whether or not somebody listens there: a
+ * worker that comes late, because it was started again, need not wait for a coordinator. The next
+ * one to listen there removes it. failure: why the job has failed, or "" where it is done. */
 void server_listener_note_end(const char *address, const char *failure);

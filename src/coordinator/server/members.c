@@ -240,7 +240,7 @@ static void greet(struct server *s, struct server_connection *c, const uint8_t *
     }
 }
 
-/* Ends the stranger that waits longest: who means it says HELLO at once. */
+/* Ends the stranger that has waited longest: a real client says HELLO at once. */
 static void make_place(struct server *s)
 {
     struct server_connection *oldest = NULL;

@@ -2,10 +2,11 @@
  * each recovery cost.
  *
  * A recovery is from the last step before a generation was closed to the first step of the next
- * one; its cost is that time less the usual period of a step. It is said of whoever was lost, else
- * of who left or joined. A recovery of the coordinator is from its end to the next step of which it
- * hears; nobody waited for it meanwhile. One that goes back to a checkpoint, or to the beginning,
- * is said twice: at once, and how long it took until the next step.
+ * one; its cost is that time less the usual period of a step. It is reported for the member that
+ * was lost, else for the one that left or joined. A recovery of the coordinator is from its end to
+ * the next step of which it hears; nobody waited for it meanwhile. One that goes back to a
+ * checkpoint, or to the beginning, is said twice: at once, and how long it took until the next
+ * step.
  *
  * Layer: program (coordinator). Pure: time comes in as data. Memory: the caller's. Thread: one.
  */

@@ -21,9 +21,9 @@ struct server_probe;
 struct server_probe *server_probe_start(uv_loop_t *loop, const uint8_t address[WIRE_ADDRESS_BYTES],
                                         void (*answered)(void *data, bool refused), void *data);
 void server_probe_stop(struct server_probe *probe); /* NULL is fine */
-/* An address of the loopback means a process of this host, whoever said it: of another host nothing
- * can be learnt by it. */
+/* An address of the loopback means a process of this host: of another host nothing can be learnt by
+ * it. */
 bool server_probe_may(const uint8_t address[WIRE_ADDRESS_BYTES]);
-/* Who is at the other end of the connection reaches us from this address: nothing in between has
- * put another one in its place. */
+/* The process at the other end of the connection reaches us from this address: nothing in between
+ * has put another one in its place. */
 bool server_probe_is_of_peer(const uint8_t address[WIRE_ADDRESS_BYTES], int fd);

@@ -4,8 +4,8 @@
  *
  * Where a member listens is tried when it joins. If it cannot be reached then (a firewall is in
  * between, or its address is one of another network) nothing is concluded from it later. If it was
- * reached, has no connection, and its host refuses REFUSALS times, a look apart, it has ended: who
- * lives listens, and comes back to us meanwhile. See internal.h and probe.h. */
+ * reached, has no connection, and its host refuses REFUSALS times, a look apart, it has ended: a
+ * living member listens, and comes back to us meanwhile. See internal.h and probe.h. */
 #include "coordinator/server/internal.h"
 
 #include <string.h>

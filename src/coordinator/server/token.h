@@ -1,4 +1,4 @@
-/* The job's token: who has it is of the job.
+/* The job's token: a process that has it belongs to the job.
  *
  * Layer: program (coordinator). Memory: the caller's. Thread: any.
  */

@@ -51,8 +51,7 @@ void server_turn_suspend(struct server *s)
     pause_turn(s);
 }
 
-/* Who had the lease before may be stopped with the journal's lock in its hands: it is waited for.
- */
+/* The holder before may be stopped while it holds the journal's lock: it is waited for. */
 static bool is_locked(struct server *s, int code, const struct muster_err *err)
 {
     bool locked = s->options->lease && code == MUSTER_ECONFLICT && !s->journal;

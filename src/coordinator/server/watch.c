@@ -120,7 +120,7 @@ static bool read_zombie(const struct server_watch *watch, int *ret_status)
     struct process_stat is;
     (void)snprintf(path, sizeof path, "/proc/%ld", (long)watch->pid);
     bool may = stat(path, &owner) == 0 && (owner.st_uid == geteuid() || geteuid() == 0);
-    /* whoever has its number is still it */
+    /* the process of that number is still the same one */
     bool ended = may && process_stat_read(watch->pid, &is) &&
                  (is.state == 'Z' || is.state == 'X') &&
                  syscall(SYS_pidfd_send_signal, watch->pidfd, 0, NULL, 0) == 0;

@@ -106,7 +106,7 @@ bool agent_look(struct agent *agent, struct agent_item *item)
 {
     struct muster_err err = MUSTER_ERR_INIT;
     int r = read_object(agent, item->look, &item->object, &err);
-    if (r < 0 && r != MUSTER_ENOENT) { /* who cannot tell ends nothing */
+    if (r < 0 && r != MUSTER_ENOENT) { /* an unknown answer ends nothing */
         log_event(LOG_ERROR, "agent.look", "pod %s: %s", item->look, err.text);
         agent_retry_soon(agent);
         return false;

@@ -87,7 +87,7 @@ void agent_strangers_kill(struct agent_job *job)
         }
     }
     store_page_done(&page);
-    if (r < 0) { /* who cannot tell ends nothing */
+    if (r < 0) { /* an unknown answer ends nothing */
         log_event(LOG_WARN, "agent.stranger", "%s: %s", job->uid, err.text);
     }
 }
@@ -192,7 +192,7 @@ void agent_orphans_end(struct agent *agent)
     muster_auto(free) char *jobs = home_file(agent->options.home, "jobs");
     struct muster_err err = MUSTER_ERR_INIT;
     int r = needed && jobs ? list_needed(agent, needed, &err) : err_no_memory(&err);
-    if (r < 0) { /* who cannot tell ends nothing */
+    if (r < 0) { /* an unknown answer ends nothing */
         log_event(LOG_WARN, "agent.orphan", "%s", err.text);
         return;
     }

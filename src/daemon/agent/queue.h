@@ -1,8 +1,8 @@
-/* The agent's one queue of events. Whoever has something to tell the agent posts it; the loop hands
- * out what waits, one event after the other, never from within another.
+/* The agent's one queue of events. Every part that has something to tell the agent posts it; the
+ * loop hands out what waits, one event after the other, never from within another.
  *
  * Layer: program (daemon), private to the agent. Thread: the loop's. Ownership: texts and documents
- * are copied; an item is the queue's, and borrowed by who handles it.
+ * are copied; an item is the queue's, and borrowed by its handler.
  */
 #pragma once
 

@@ -1,5 +1,4 @@
-/* Who is looked after: the pods and jobs that the step decides about, and the effects of the step
- * at hand.
+/* The pods and jobs that the step decides about, and the effects of the step at hand.
  *
  * Layer: program (daemon), private to the agent; pure. Ownership: agent_state_init/done.
  */

@@ -195,7 +195,7 @@ static void let_go(struct agent_state *state, struct step_pod *pod)
     step_forget_pod(state, pod);
 }
 
-/* Who was deleted while that was written is not told any more: nothing of it runs. */
+/* A pod that was deleted while that was written is not told any more: nothing of it runs. */
 static void on_kept(struct agent_state *state, const struct agent_event *event)
 {
     struct step_pod *pod = step_pod_of(state, event->pod);
@@ -222,7 +222,7 @@ static void settle_next(struct agent_state *state)
     }
 }
 
-/* The next one in debt follows who paid; who cannot pay ends the round. */
+/* The next pod in debt follows the one that paid; one that cannot pay ends the round. */
 static void go_on_settling(struct agent_state *state, int64_t pod, bool paid)
 {
     if (state->settling == pod && paid) {

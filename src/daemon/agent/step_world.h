@@ -83,7 +83,7 @@ struct world {
     int uids;
     bool store_fails, starts_fail, admits_fail;
     bool retry_armed;
-    char held[WORLD_HOLDERS][16];  /* uids of who has a GPU, by earlier controllers, too */
+    char held[WORLD_HOLDERS][16];  /* uids of pods with a GPU, of earlier controllers, too */
     size_t held_by[WORLD_HOLDERS]; /* of which job */
     size_t starts;                 /* for the record: how much happened */
     size_t finished;

@@ -69,7 +69,7 @@ static bool job_is_there(const struct removal_list *list, const json_t *record, 
     *ret_ends = r != 0 || doc_at(now, "metadata.deletionTimestamp");
     return r == 0
                ? strcmp(doc_text(now, "metadata.uid", ""), doc_text(job, "metadata.uid", "?")) == 0
-               : r != MUSTER_ENOENT; /* who cannot tell changes nothing */
+               : r != MUSTER_ENOENT; /* an unknown answer changes nothing */
 }
 
 /* Deleted by a controller that was killed before it could mark the folder, or recorded for a

@@ -219,7 +219,7 @@ static bool has_pods(const struct sweep *sweep, const char *uid)
     const struct store_query pods = {.resource = "pods", .owner_uid = uid, .limit = 1};
     struct store_page page;
     if (store_list(sweep->store, &pods, &page, NULL) < 0) {
-        return true; /* who cannot tell waits */
+        return true; /* an unknown answer waits */
     }
     bool some = json_array_size(page.items) > 0;
     store_page_done(&page);

@@ -57,7 +57,7 @@ static bool runs(const struct environments *e, const char *job_uid)
     struct store_page page = {0};
     bool some = false;
     if (store_list(e->store, &query, &page, NULL) < 0) {
-        return true; /* who cannot tell keeps */
+        return true; /* an unknown answer keeps it */
     }
     size_t i;
     json_t *pod;

@@ -319,8 +319,8 @@ static int podman_spec_parts(const struct launch *l, const struct variables *fro
     return r;
 }
 
-/* `muster run --stdin RANK`: what trains in that rank reads what the client writes; and who says
- * `stdin: true`, what kubectl attach -i writes. */
+/* `muster run --stdin RANK`: the rank's main process reads what the client writes; a container with
+ * `stdin: true` reads what kubectl attach -i writes. */
 static void put_stdin(const struct launch *l, const json_t *env, json_t *spec)
 {
     const char *wanted = l->job ? jobs_annotation(l->job, JOB_ANNOTATION_STDIN) : NULL;

@@ -99,7 +99,7 @@ static int find_pod(const struct pod_routes *routes, const char *namespace, cons
         *ret = muster_take(pod);
         return 0;
     }
-    if (r < 0 && r != MUSTER_ENOENT) { /* who cannot tell says so */
+    if (r < 0 && r != MUSTER_ENOENT) { /* an unknown answer is reported */
         return r;
     }
     r = list_gone(routes, namespace, &gone, err);

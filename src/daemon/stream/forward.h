@@ -1,7 +1,7 @@
 /* One connection of kubectl port-forward: what a client writes goes to a port of a rank, and back.
  *
- * What the client writes before the connection is made waits. Who reads from the client stops while
- * forward_queued says that much waits.
+ * What the client writes before the connection is made waits. The caller stops reading from the
+ * client while forward_queued says that much waits.
  *
  * Layer: program (daemon). Thread: the loop's. Ownership: open/close; a hook may close it, as its
  * last use of it.

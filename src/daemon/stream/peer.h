@@ -22,7 +22,7 @@ struct peer_hooks {
 /* Takes the descriptor, a Unix socket, also when it fails. */
 int peer_open(uv_loop_t *loop, int fd, const struct peer_hooks *hooks, struct peer **ret,
               struct muster_err *err);
-/* Copied; nothing limits what waits but who asks peer_queued. */
+/* Copied; nothing limits what waits but callers that ask peer_queued. */
 void peer_write(struct peer *peer, const char *prefix, size_t prefix_count, const char *bytes,
                 size_t count);
 size_t peer_queued(const struct peer *peer);

@@ -45,7 +45,8 @@ static void free_call(struct cluster_call *call)
     free(call);
 }
 
-/* Tells the owner, who may send, cancel and close as it likes; then who waited may be sent. */
+/* Tells the owner, which may send, cancel and close as it likes; then requests that waited may be
+ * sent. */
 static void finish(struct cluster_call *call, const struct cluster_answer *answer)
 {
     struct kube_cluster *k = call->k;

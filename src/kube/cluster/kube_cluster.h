@@ -19,8 +19,8 @@ struct kube_cluster_options {
     int under_way_max; /* requests at once, each on a connection of its own; 0: 21, of which one
                           namespace has 16 at most (controller/fair_share.h) */
     uint64_t seed;     /* of the pauses; 0: from the kernel */
-    /* Asked before anything is sent, watches and answers to them, too; NULL: it may. Whoever says
-     * false ends the program: nothing goes on here. */
+    /* Asked before anything is sent, watches and answers to them, too; NULL: it may. A caller that
+     * says false ends the program: nothing goes on here. */
     bool (*may_send)(void *arg);
     void *arg;
 };

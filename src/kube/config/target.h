@@ -24,7 +24,7 @@ struct target {
     char *user, *password;
     char *tls_server_name; /* in the server's certificate, where its address is not */
     char *proxy;           /* a URL; NULL: none */
-    bool insecure;         /* whoever answers is believed to be the server */
+    bool insecure;         /* any answer is taken for the server's */
     json_t *exec;          /* the program that says who we are (exec_plugin.h), or NULL */
     char *exec_folder;     /* of the kubeconfig */
 };

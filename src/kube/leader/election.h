@@ -1,5 +1,5 @@
-/* Who of several programs works (operators, coordinators of one journal): a Lease of the API
- * server, as client-go has it.
+/* Decides which of several programs works (operators, coordinators of one journal): a Lease of the
+ * API server, as client-go has it.
  *
  * Whoever wrote the Lease last works until ELECTION_DEADLINE_MS after it has sent that write, and
  * sends nothing after that. The others take the Lease when they have seen no change of it for
@@ -29,7 +29,7 @@ struct election {
     char renewed[ELECTION_TEXT_BYTES];
     int64_t seen_ms;
     bool leads;
-    int64_t until_ms; /* who leads may send until then */
+    int64_t until_ms; /* the leader may send until then */
 };
 
 enum election_do { ELECTION_WAIT, ELECTION_CREATE, ELECTION_REPLACE };
@@ -42,8 +42,8 @@ int election_step(struct election *e, const json_t *lease, int64_t now_ms, int64
 /* The write that was sent then was carried out. */
 void election_won(struct election *e, int64_t sent_ms);
 
-/* Who does not lead sends nothing but about the Lease. */
+/* A program that does not lead sends nothing but requests about the Lease. */
 bool election_may_send(const struct election *e, int64_t now_ms);
 
-/* The Lease without a holder, for who comes next. New reference, NULL without memory. */
+/* The Lease without a holder, for the next leader. New reference, NULL without memory. */
 json_t *election_release(const json_t *lease, int64_t now_unix_ms);

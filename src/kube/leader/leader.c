@@ -31,7 +31,7 @@ struct leader {
     int64_t sent_ms;           /* the write that is under way */
     bool heard;
     bool lost;
-    char waited_for[ELECTION_TEXT_BYTES]; /* who holds it, as was said */
+    char waited_for[ELECTION_TEXT_BYTES]; /* the holder, as reported last */
     void (*released)(void *arg);          /* it is to be given up */
 };
 
@@ -119,8 +119,8 @@ static void on_written(void *arg, const struct cluster_answer *answer)
     }
 }
 
-/* A Lease that was an earlier owner's becomes ours with its owner: who removes what that one had
- * must not remove it. */
+/* A Lease of an earlier owner becomes ours, with a new owner reference: what removes that owner's
+ * objects must not remove it. */
 static int complete(const struct leader *l, json_t *body)
 {
     struct build b = {0};

@@ -13,7 +13,7 @@ struct leader;
 
 enum leader_news {
     LEADER_TROUBLE,  /* a request about the Lease has failed; another follows */
-    LEADER_WAITS,    /* somebody else holds it, who is told once */
+    LEADER_WAITS,    /* another program holds it, which is reported once */
     LEADER_LEADS,    /* we hold it */
     LEADER_GIVES_UP, /* it was given up, or could not be */
 };

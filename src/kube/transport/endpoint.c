@@ -155,8 +155,8 @@ static void apply_connection(const struct kube_endpoint *e, CURL *easy)
     }
 }
 
-/* Who an exec plugin says that we are: asked at first, when that expires, and when it was refused.
- */
+/* The credentials of an exec plugin: asked for at first, when that expires, and when it was
+ * refused. */
 static int ask_plugin(struct kube_endpoint *e, struct muster_err *err)
 {
     struct exec_credential credential = {0};

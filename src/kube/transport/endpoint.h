@@ -34,6 +34,6 @@ int kube_endpoint_authorize(struct kube_endpoint *endpoint, int64_t now_ms,
 
 /* The server refused a request that was authorized at `sent_ms`: a token file is read, an exec
  * plugin asked before the next request. True when the next request may show something else: that is
- * done, or was done since this one was sent. Within a second it is done once, whoever is refused.
- */
+ * done, or was done since this one was sent. Within a second it is done once, however many requests
+ * are refused. */
 bool kube_endpoint_token_refused(struct kube_endpoint *endpoint, int64_t sent_ms, int64_t now_ms);

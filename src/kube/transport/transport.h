@@ -58,13 +58,13 @@ struct transfer_events {
 int transport_open(uv_loop_t *loop, struct transport **ret, struct muster_err *err);
 /* Asked before anything is sent, a request's head and its body each: false, and nothing is sent any
  * more, nor is anything read. A head without its body, which a server refuses, may have gone
- * before. Whoever says so ends the program, but not from within: curl waits. */
+ * before. The hook then ends the program, but not from within: curl waits. */
 void transport_ask_before(struct transport *transport, bool (*may_send)(void *arg), void *arg);
 /* Cancels every transfer. NULL is fine. */
 void transport_close(struct transport *transport);
 
-/* No callback comes from within it. MUSTER_ENOMEM; all else, a plugin that says nothing of who we
- * are, too, is told as the transfer's end. */
+/* No callback comes from within it. MUSTER_ENOMEM; all else, a plugin without credentials, too, is
+ * reported as the transfer's end. */
 int transport_start(struct transport *transport, const struct transfer_order *order,
                     const struct transfer_events *events, struct transfer **ret,
                     struct muster_err *err);

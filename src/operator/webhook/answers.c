@@ -35,7 +35,7 @@ struct review {
     uv_work_t work; /* first: the thread's */
     struct answers *answers;
     struct list *list;
-    struct http_reply *reply; /* NULL: who asked has gone */
+    struct http_reply *reply; /* NULL: the client has gone */
     bool conversion;
     size_t bytes;
     char *body;

@@ -1,7 +1,7 @@
 /* The webhooks' routes: an API server's review comes in, and what src/webhook says of it goes out.
  *
  * Reviews are read and answered in libuv's threads, so that the operator's loop, which renews a
- * lease, waits for none, however large; what is under way has a bound, and who comes beyond it is
+ * lease, waits for none, however large; what is under way has a bound, and a request beyond it is
  * told to come again (API servers do, within the time limit of the webhook).
  *
  * Layer: program. Thread: the loop's. Ownership: new/free; free only when http_server_stop has

@@ -40,9 +40,9 @@ bool descendants_signal(const struct descendant *process, int number);
 int descendants_kill(pid_t root, int number);
 
 /* Sends SIGKILL to every process whose environment holds `mark` as a whole entry ("NAME=value"),
- * or, when it ends with '/', as the beginning of one. Returns how many there were; who forks
- * meanwhile is found by looking again until there is none. Processes that cleared their environment
- * are missed. */
+ * or, when it ends with '/', as the beginning of one. Returns how many there were; a process that
+ * is forked meanwhile is found by looking again until there is none. Processes that cleared their
+ * environment are missed. */
 int descendants_sweep_once(const char *mark);
 /* Looks until none is found, and gives up after some seconds: not for a loop. */
 void descendants_sweep(const char *mark);

@@ -249,9 +249,8 @@ static void execute_command(const char *const *argv, char *const *env, struct fa
     }
 }
 
-/* Our mark, then the container's environment: the mark is found first, and whoever goes through
- * /proc reads little. With `term` ("TERM=…") that is in place of its own. NULL when out of memory.
- */
+/* Our mark, then the container's environment: the mark comes first, so that a search through /proc
+ * reads little. With `term` ("TERM=…") that is in place of its own. NULL when out of memory. */
 static char **with_mark(char *const *env, const char *mark, const char *term)
 {
     size_t count = 0;

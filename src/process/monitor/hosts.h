@@ -1,7 +1,8 @@
 /* A pod's /etc/hosts, as a kubelet makes one: what the machine's file has, and a loopback address
- * for the names that the pod goes by. Without it, who looks up the machine's own name (torchrun
- * does) waits for a name server to say no, where neither file nor server has it. The Services of
- * its job, which a cluster's name server knows, stand there as well: they are all on this machine.
+ * for the names that the pod goes by. Without it, a program that looks up the machine's own name
+ * (torchrun does) waits for a name server to say no, where neither file nor server has it. The
+ * Services of its job, which a cluster's name server knows, stand there as well: they are all on
+ * this machine.
  *
  * Layer: services. Thread: any.
  */

@@ -76,7 +76,8 @@ static void start_feeder(struct inside *inside, const int *fds, size_t count)
     }
 }
 
-/* A socket belongs to the network that it was made in, whoever connects it. */
+/* A socket belongs to the network in which it was made, not to that of the process that connects
+ * it. */
 static void give_network(const int *fds, size_t count)
 {
     static const int families[] = {AF_INET, AF_INET6};

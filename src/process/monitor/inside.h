@@ -17,7 +17,7 @@ struct inside {
     pid_t sessions[INSIDE_SESSIONS_MAX];
     size_t session_count;
     int input_fd; /* where the main process's standard input is written; -1: closed, or not asked */
-    pid_t feeder; /* who writes there; 0: nobody yet */
+    pid_t feeder; /* the process that writes there; 0: none yet */
 };
 
 /* Takes the descriptors that came with the request. */

@@ -147,7 +147,7 @@ static void pass_signal(const struct monitor *m, int number)
     }
     send_to_main(m, number);
     if (number == SIGTERM || number == SIGINT) {
-        send_to_main(m, SIGCONT); /* who was stopped could not answer */
+        send_to_main(m, SIGCONT); /* a stopped process could not answer */
     }
 }
 

@@ -18,6 +18,6 @@ enum { REMNANTS_TRACKER_MS = 10000 };
  * since in the middle of execve(2) a process has no words yet. */
 bool remnants_is_spared(const char *command, size_t used);
 
-/* Kills every descendant of root but who is spared; `main_pid` in any case, whatever its words
- * are. */
+/* Kills every descendant of root but those that are spared; `main_pid` in any case, whatever its
+ * words are. */
 void remnants_kill(pid_t root, pid_t main_pid);

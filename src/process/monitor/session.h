@@ -11,7 +11,7 @@
  *     {"argv": ["sh"], "stdin": true, "tty": true, "rows": 24, "columns": 80, "term": "xterm"}
  *
  * Environment, user and working directory are the container's. Back-pressure: one frame is held for
- * each side; who does not read stops the other.
+ * each side; a side that does not read stops the other.
  *
  * Layer: services; private to the monitor. Thread: the forked process's only one.
  */

@@ -43,7 +43,7 @@ struct group {
     size_t before_count;
     struct member *members;
     size_t count;
-    size_t at; /* who is asked */
+    size_t at; /* the processes that are asked */
     bool asked;
     struct python_stacks python;
     int64_t asked_ms;

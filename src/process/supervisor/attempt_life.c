@@ -214,7 +214,7 @@ static bool covers_hosts(const struct process_spec *spec)
     return false;
 }
 
-/* Who brings a file of their own keeps it. */
+/* A user who brings their own file keeps it. */
 static void give_hosts(struct attempt *attempt)
 {
     struct muster_err err = MUSTER_ERR_INIT;

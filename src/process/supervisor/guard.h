@@ -1,6 +1,6 @@
 /* Where no PID namespace is permitted: a small process whose only work is to outlive a killed
- * supervisor and the monitors killed with it, and to end what of the job is left. It finds that by
- * the mark in the environment; who has cleared theirs is missed.
+ * supervisor and the monitors killed with it, and to end what of the job is left. It finds them by
+ * the mark in the environment; a process that has cleared its environment is missed.
  *
  * Layer: services; private to the supervisor.
  */

@@ -253,7 +253,7 @@ static void do_hello(struct supervision *s, struct listener_client *client)
     const struct supervision_options *o = s->options;
     if (s->lost_why) {
         listener_answer(client, json_pack("{s:s, s:s}", "event", "lost", "why", s->lost_why));
-        s->lost_why = NULL; /* once: who comes later finds it in the records */
+        s->lost_why = NULL; /* once: a client that comes later finds it in the records */
     }
     (void)record_each(o->job_folder, tell_record, client, NULL);
     machine_notes_tell(o->isolation, client);

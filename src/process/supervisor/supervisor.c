@@ -124,7 +124,7 @@ static void reap_by_itself(void)
 }
 
 /* Control groups are looked for before the namespaces are entered, as what may be written is judged
- * by who we are outside. */
+ * by our user outside. */
 static int keep(const struct arguments *arguments, struct supervision_options *options,
                 struct muster_err *err)
 {

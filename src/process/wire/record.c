@@ -62,7 +62,7 @@ static void sync_folder(const char *folder)
 }
 
 /* link(2) fails where the name exists: that makes an attempt run at most once. And the record is
- * whole from its first moment, whoever is killed when. */
+ * whole from its first moment, even if a writer is killed. */
 static int create_started(const char *folder, const json_t *started, struct muster_err *err)
 {
     muster_auto(free) char *path = file_join(folder, "started.json");
