@@ -1,4 +1,4 @@
-"""Where the entry points of torch 2.x lead: backend ``muster`` becomes known to torch without an import."""
+"""The entry points of torch 2.x call this: backend ``muster`` becomes known to torch without an import."""
 from muster import redirect
 from muster.backend import register
 

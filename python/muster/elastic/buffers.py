@@ -35,7 +35,7 @@ class Hook:
 
 
 class Statistics:
-    """Of one normalisation module: the sums that its calls in a pass add to its running statistics."""
+    """The sums that the calls of one normalisation module in a pass add to its running statistics."""
 
     def __init__(self, module, watching):
         self.module = module

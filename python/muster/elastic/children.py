@@ -57,7 +57,8 @@ def _set_handler():
 
 
 class Watch:
-    """Of one loader. why: how a worker has ended, of this loader or another one, or None. batches: what is waited for, or None."""
+    """Watches the worker processes of one loader. why: how a worker of this loader or another one has ended, or None. batches: what is
+    waited for, or None."""
 
     def __init__(self):
         self.why, self.batches = None, None

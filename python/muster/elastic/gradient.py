@@ -18,7 +18,7 @@ def _real(tensor):
 
 
 class Gradient:
-    """Of these parameters, in this order."""
+    """The gradient of these parameters, in this order."""
 
     def __init__(self, params):
         self.params = params
@@ -62,7 +62,7 @@ class Gradient:
         self.flat[:self.count - len(self.params)].mul_(factor)
 
     def is_absent(self):
-        """Of the mean: no pass of the step, of any worker, gave a gradient to any parameter."""
+        """Whether no pass of the step, on any worker, gave a gradient to any parameter."""
         return not self.flags.any()
 
     def put_back(self):

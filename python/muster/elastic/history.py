@@ -10,7 +10,7 @@ _VECTORS = ('d', 'prev_flat_grad')
 
 
 class HistorySlots:
-    """As Slots, of one LBFGS."""
+    """The same as Slots, for an LBFGS optimizer."""
 
     def __init__(self, optimizer):
         self.optimizer = optimizer

@@ -298,8 +298,8 @@ class Job:
 
     @property
     def micro_batches(self):
-        """Of the step in hand, by all workers together; the last one of an epoch has fewer. The same for all of them, and whenever the
-        step is tried again. None: there is no step yet, or any more."""
+        """The micro-batches of the current step, of all workers together; the last step of an epoch has fewer. The number is the same on
+        all workers, and whenever the step is tried again. None: there is no step yet, or no more."""
         pass_ = self.pass_ or self.pending
         return None if pass_ is None else pass_.micro_batches
 

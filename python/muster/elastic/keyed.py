@@ -16,7 +16,7 @@ def key(*parts):
 
 
 def seed_all(number):
-    """Of every generator that this process is known to have."""
+    """Seeds every generator that this process is known to have."""
     torch.manual_seed(number)
     random.seed(number)
     numpy = sys.modules.get('numpy')
@@ -68,7 +68,7 @@ def instruction_set():
 
 
 def pin(threads):
-    """As many threads as all workers have: sums over other numbers of threads have other bits."""
+    """Uses the number of threads that all workers use: sums over another number of threads have other bits."""
     torch.set_num_threads(threads)
     torch.use_deterministic_algorithms(True)
 

@@ -258,7 +258,7 @@ class Loader:
         return [(self._epoch_of(pass_, number), tuple(records)) for number, records in enumerate(lists, 1) if records]
 
     def _epoch_of(self, pass_, number):
-        """Of the number-th pass from now: it matters where random numbers are keyed, and a wrong one is only not used."""
+        """The epoch of the number-th pass from now. It matters only where random numbers are keyed; a batch of a wrong epoch is not used."""
         if self.job.seed is None:
             return 0
         self.micro_batches = max(self.micro_batches, pass_.micro_batches)  # the last step of an epoch has fewer

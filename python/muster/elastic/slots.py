@@ -60,7 +60,7 @@ def learn(optimizer):
 
 
 class Slots:
-    """Of one optimizer. The same on every worker, in the same order."""
+    """The state tensors of one optimizer: the same on every worker, in the same order."""
 
     def __init__(self, optimizer):
         self.optimizer = optimizer

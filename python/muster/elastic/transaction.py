@@ -23,7 +23,7 @@ class _Again(BaseException):
 
 
 class Transaction:
-    """Of one job, whose function all its passes call."""
+    """The transaction of one job, whose function all its passes call."""
 
     def __init__(self, job):
         self.job, self.undo = job, None
@@ -72,7 +72,7 @@ class Transaction:
             self.undo.keep()
 
     def _run_dry(self, function, args, kwargs):
-        """For what it returns. Its step is not complete: the model stays as it is."""
+        """Runs the function for its result only: its step is not complete, and the model stays as it is."""
         job = self.job
         self.undo.lend()
         self.running = self.dry = True

@@ -14,7 +14,7 @@ _MEASURED = 5  # copies, whose median is told
 
 
 def _copy(value):
-    """Of state dicts. What is neither a container nor a tensor is not changed in place by anybody."""
+    """A copy of a state dict. Values that are neither containers nor tensors are never changed in place."""
     if isinstance(value, torch.Tensor):
         return value.clone()
     if isinstance(value, dict):
@@ -82,7 +82,7 @@ class _OptimizerState:
 
 
 class Undo:
-    """Of modules, optimizers, and other objects with state_dict and load_state_dict."""
+    """Restores modules, optimizers, and other objects with state_dict and load_state_dict."""
 
     def __init__(self, modules, optimizers, others):
         self.modules = [one for module in modules for one in module.modules()]

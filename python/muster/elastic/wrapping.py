@@ -14,7 +14,7 @@ def wrap_optimizer(job, optimizer):
 
 
 def once_per_step(job, other, methods):
-    """By a class of its own: an attribute would be part of a scheduler's state dict. It is pickled as what it was."""
+    """Gives the object a class of its own: an attribute would be part of a scheduler's state dict. It is pickled as the original class."""
     cls = type(other)
 
     def once(inner):

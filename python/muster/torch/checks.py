@@ -204,13 +204,13 @@ class Watch:
             batches_differ = True
         else:
             group, places, averaged = _averaged_by_hand(ours, groups)
-            # Where part of the model is each rank's own, the ranks may well share their samples.
+            # When each rank has a part of the model for itself, the ranks may share their samples.
             batches_differ = len(averaged) == sum(p.grad is not None for p in ours)
         if averaged:
             self._begin(course, group, places, averaged, batches_differ)
 
     def _begin(self, course, group, places, parameters, batches_differ):
-        """What is compared has one name on all ranks only where it is the same: which parameters, which of their courses."""
+        """The exchange has the same name on all ranks only for the same parameters, and the same course of them."""
         name = f'{hash(places) & 0xffffffff:x}'
         begun = self._begun.setdefault(group, {})
         begun[name] = begun.get(name, 0) + 1
@@ -219,7 +219,7 @@ class Watch:
         course.samples = Exchange(group, f'samples/{name}/{begun[name]}') if batches_differ else None
 
     def _digest(self, course):
-        """Of a window of DIGEST_BYTES over the parameters laid end to end, which moves on with each check."""
+        """The digest of a window of DIGEST_BYTES over the parameters laid end to end; the window moves on with each check."""
         sizes = [p.numel() * p.element_size() for p in course.parameters]
         total = sum(sizes)
         start = (course.steps // EVERY_STEPS - 1) * DIGEST_BYTES % total if total > DIGEST_BYTES else 0
@@ -315,7 +315,7 @@ def _averaged_by_hand(ours, groups):
 
 
 def digest_of_batch(batch, seed):
-    """Of a bounded part of every tensor; None when the batch has anything in it that cannot be looked at."""
+    """The digest of a bounded part of every tensor; None when the batch has anything in it that cannot be read."""
     tensors = []
     if not _collect(batch, tensors) or sum(t.numel() for t in tensors) < 2:
         return None

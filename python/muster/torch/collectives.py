@@ -356,7 +356,7 @@ class Collectives:
 
 
 def _root(opts):
-    """Of options, or itself, as the short forms of the calls have it."""
+    """The root: of options, or the number itself, which the short forms of the calls give."""
     return opts if isinstance(opts, int) else opts.rootRank
 
 

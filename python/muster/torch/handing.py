@@ -3,7 +3,7 @@ import threading
 
 
 class _Hand(threading.local):
-    """Where a group of muster leaves the Work of the call that this thread is making."""
+    """Holds the Work of the call that this thread is making; a group of muster puts it there."""
     reaching = False
     operation = None
 

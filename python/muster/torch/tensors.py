@@ -23,7 +23,7 @@ def _number(op):
 OPS = {_number(getattr(ReduceOp, theirs)): getattr(_muster, ours) for theirs, ours in (
     ('SUM', 'SUM'), ('AVG', 'AVG'), ('PRODUCT', 'PROD'), ('MIN', 'MIN'), ('MAX', 'MAX'), ('BAND', 'BAND'),
     ('BOR', 'BOR'), ('BXOR', 'BXOR'))}
-# By identity: comparing two ReduceOps, or taking one out of options, costs more than a small all-reduce.
+# ReduceOps are found by identity: comparing two, or taking one out of options, costs more than a small all-reduce.
 OPS_BY_IDENTITY = {id(getattr(ReduceOp, name)): OPS[_number(getattr(ReduceOp, name))]
                    for name in ('SUM', 'AVG', 'PRODUCT', 'MIN', 'MAX', 'BAND', 'BOR', 'BXOR')}
 BIT_OPS = (_muster.BAND, _muster.BOR, _muster.BXOR)
@@ -64,7 +64,7 @@ def dense(tensor):
 
 
 def landing(tensor):
-    """Where a result can be written: the tensor itself when it is plain, else a new one like it."""
+    """A tensor that a result can be written to: the given one when it is plain, else a new one like it."""
     if plain(tensor):
         return tensor
     check(tensor)

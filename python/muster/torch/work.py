@@ -59,7 +59,7 @@ def _in_torch(frame):
 
 
 def wanted_at_once(opts):
-    """As wanted, for what DDP's C++ calls and waits for at once (AWAITED): on its own thread Ctrl-C works."""
+    """The same as wanted, but AWAITED for calls that DDP's C++ waits for at once: on its own thread Ctrl-C works."""
     mode = wanted(opts, 3)
     if mode is FUTURE and sys._getframe(2).f_globals.get('__name__') in _DDP:
         return AWAITED

@@ -14,7 +14,7 @@ _wrapped = {}  # torch's function -> ours, while a group of muster exists
 
 
 def wrap_collectives():
-    """For the first group of muster in this process."""
+    """Wraps torch's collectives, for the first group of muster in this process."""
     if _wrapped:
         return
     c10d = sys.modules[C10D]

@@ -2,7 +2,7 @@
 
 
 class TaskType:
-    """Of ElasticDL's protocol."""
+    """The task types of ElasticDL's protocol."""
     NONE = 0
     TRAINING = 1
     EVALUATION = 2

@@ -145,9 +145,9 @@ class DataShardService:
         return None if pass_ is None else Task(pass_.version, pass_.records, TaskType.TRAINING)
 
     def report_batch_done(self, batch_size=None, err_msg=''):
-        """Of a step there is nothing left to report: a record is done when its step is committed. True if that is so. By leases: the
-        oldest records that were drawn and not reported, at most batch_size; a shard is reported with its last record, and goes to
-        another worker where one of them failed (err_msg). True if a shard was reported."""
+        """Reports records as done. In a job that trains in steps a record is done when its step is committed: True if it is. By leases:
+        reports the oldest records that were drawn and not reported, at most batch_size; a shard is reported with its last record, and
+        goes to another worker where one of them failed (err_msg). True if a shard was reported."""
         if self.is_leased():
             drawn = self.leased().outstanding() - len(self._drawn)
             return self.leased().done(min(batch_size or self._handed_out or self._batch_size, drawn), bool(err_msg))
@@ -156,11 +156,11 @@ class DataShardService:
 
 
     def get_shard_checkpoint(self):
-        """What is not done, of all workers, as JSON: dataset_name, todo and doing (lists of [start, end]), current_epoch, …"""
+        """The records that no worker has done yet, as JSON: dataset_name, todo and doing (lists of [start, end]), current_epoch, …"""
         return self.leased().checkpoint() if self.is_leased() else self._position()
 
     def _position(self):
-        """Of a job that trains in steps: positions in the epoch's order that are in no committed step; those of the step under way are
+        """For a job that trains in steps: positions in the epoch's order that are in no committed step; those of the current step are
         being done."""
         job, size = self.job(), self._dataset_size
         epoch, first = divmod(job.info.get('records_done', 0), size)

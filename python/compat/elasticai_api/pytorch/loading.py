@@ -43,7 +43,7 @@ class _Items:
 
 
 class _Batches:
-    """Of shards by leases, as far ahead as the loader asks; ends where only records are left that this worker has not reported."""
+    """Batches of shards by leases, as far ahead as the loader asks; ends where only records are left that this worker has not reported."""
 
     def __init__(self, service, drawn):
         self.service, self.drawn = service, drawn
