@@ -184,6 +184,31 @@ static void there_are_no_more_members_than_the_most(void **state)
     free(s);
 }
 
+/* Ranks are slots: the first workers have them in the order in which they came. */
+static void who_comes_has_the_rank_of_one_that_is_gone(void **state)
+{
+    (void)state;
+    struct rendezvous *s = running();
+    struct rendezvous_event report =
+        EVENT(REPORT, .incarnation = 2, .generation = 1, .closed = true, .loaded = true, .first = 2,
+              .version = 1);
+    commit_one(s);
+    expect(s, DURABLE, "ACK>1 1 ACK>2 1");
+    expect(s, EVENT(DEAD, .incarnation = 1), "CLOSE>2 AWAIT");
+    expect(s, report, "generation 1 SYNC");
+    expect(s, DURABLE, "RETURN>1 OPEN>2 1");
+    expect(s, EVENT(COMMITS, .incarnation = 2, .generation = 2, .first = 2, .version = 2),
+           "log 2 SYNC");
+    expect(s, DURABLE, "ACK>2 2");
+    expect(s, EVENT(JOIN, .incarnation = 3), "CLOSE>2");
+    report.generation = 2;
+    report.first = 3;
+    report.version = 2;
+    expect(s, report, "AWAIT generation 2 SYNC");
+    expect(s, DURABLE, "OPEN>3 2 OPEN>2 2");
+    free(s);
+}
+
 static void joiners_wait_for_a_step_then_for_its_boundary(void **state)
 {
     (void)state;
@@ -555,6 +580,7 @@ int main(void)
         cmocka_unit_test(a_durable_step_is_acknowledged_to_each_that_brings_it),
         cmocka_unit_test(a_death_closes_and_the_generation_is_durable_before_it_opens),
         cmocka_unit_test(what_members_have_to_know_opens_the_generation_anew),
+        cmocka_unit_test(who_comes_has_the_rank_of_one_that_is_gone),
         cmocka_unit_test(joiners_wait_for_a_step_then_for_its_boundary),
         cmocka_unit_test(there_are_no_more_members_than_the_most),
         cmocka_unit_test(the_silent_are_left_out_and_then_unknown),

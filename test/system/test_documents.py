@@ -86,17 +86,44 @@ def test_variables():
     assert len(list(documents.check_variables('`MUSTER_A_B`', {'MUSTER_A'}))) == 1
 
 
+def tests_of_this_repository():
+    """The names of functions in files of tests."""
+    there = subprocess.run(['git', '-C', SOURCE, 'grep', '-hoE', r'^(static void|def) [a-z_0-9]+\(', '--', '*_test.c', 'test/*.py', 'python/tests/*.py'],
+                           capture_output=True, text=True, check=True)
+    return set(re.findall(r'(\w+)\(', there.stdout))
+
+
+def rows_of(text):
+    return [line.strip('| ').split(' | ') for line in text.splitlines() if line.startswith('| ')]
+
+
 def test_the_tests_that_show_what_upstream_tests_are_there():
     """docs/upstream-tests.md names them, and no two of upstream's tests have one name."""
-    rows = [line.strip('| ').split(' | ') for line in (SOURCE / 'docs/upstream-tests.md').read_text().splitlines() if line.startswith('| `')]
+    rows = [row for row in rows_of((SOURCE / 'docs/upstream-tests.md').read_text()) if row[0].startswith('`')]
     theirs = [name for row in rows for name in re.findall(r'`([Tt]est\w+)`', row[0])]
     assert len(theirs) == len(set(theirs)) > 30
-    there = subprocess.run(['git', '-C', SOURCE, 'grep', '-hoE', r'^(static void|def) [a-z_0-9]+\(', '--', '*_test.c', 'test/*.py'], capture_output=True, text=True,
-                           check=True)
-    defined = set(re.findall(r'(\w+)\(', there.stdout))
+    defined = tests_of_this_repository()
     for row in rows:
         ours = re.findall(r'`([a-z_0-9]+)`', row[1])
         assert ours and set(ours) <= defined, row
+
+
+def test_the_tests_that_show_what_elasticdls_assert_are_there():
+    """docs/elasticdl-tests.md names one for each test of ElasticDL that "passes", and for each of its 25 defects; docs/elasticdl.md some."""
+    theirs, defects = (SOURCE / 'docs/elasticdl-tests.md').read_text().split("## ElasticDL's defects")
+    defined, arguments = tests_of_this_repository(), {'num_minibatches_per_shard', 'set_resume_epoch'}
+    rows = [row[2] for row in rows_of(theirs) if row[0].startswith(('`', 'V1')) and len(row) == 3]
+    assert len(rows) > 30
+    for cell in rows:
+        ours = set(re.findall(r'`([a-z_0-9]+)`', cell)) - arguments
+        assert ours <= defined and (ours or not cell.startswith('passes')), cell
+    numbered = {int(row[0]): row[2] for row in rows_of(defects) if row[0].isdigit()}
+    assert list(numbered) == list(range(1, 26))
+    for cell in numbered.values():
+        ours = set(re.findall(r'`([a-z_0-9]+)`', cell))
+        assert ours <= defined and (ours or cell == 'the same'), cell
+    table = (SOURCE / 'docs/elasticdl.md').read_text().split('## Defects of its command line')[1]
+    assert {row[3].strip('`') for row in rows_of(table) if row[0].isdigit()} <= defined
 
 
 def test_make_check_fails_on_each(tmp_path):
