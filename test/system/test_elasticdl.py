@@ -320,6 +320,18 @@ def test_yaml_holds_the_token_in_a_secret_alone(tool):
     assert tool.get('jobs') == []
 
 
+def test_a_file_has_the_variables_of_the_shell_that_are_asked_for(tool):
+    """As a cluster's pods have them: whoever creates the file has another shell."""
+    env = {'DATA_USER': 'somebody', 'DATA_KEY': "it's", 'OTHER': 'no'}
+    elasticdl(tool, 'train', *TUTORIAL, '--job_command=true', '--yaml=job.yaml', '--populate_env_names=DATA_.*,NOT_SET', env=env)
+    text = (tool.work / 'job.yaml').read_text()
+    for name, value in (('DATA_USER', 'somebody'), ('DATA_KEY', "it's"), ('USE_TORCH', '"true"')):
+        assert f'- name: {name}\n              value: {value}\n' in text.split('Worker:')[1]
+    assert 'OTHER' not in text
+    done = elasticdl(tool, 'train', *TUTORIAL, '--job_command=true', '--yaml=-', '--populate_env_names=DATA_[', env=env, code=64)
+    assert "'DATA_[' is no regular expression" in done.stderr and done.stdout == ''
+
+
 def test_two_jobs_of_one_name(tool):
     submit(tool, 'exec sleep 600')
     running(tool, MASTER, WORKERS + '0', WORKERS + '1')

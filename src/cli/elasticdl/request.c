@@ -13,6 +13,7 @@
 #include "cli/elasticdl/translate.h"
 #include "cli/submit/environment.h"
 #include "cli/submit/owner.h"
+#include "cli/submit/pod_variables.h"
 #include "job/generate.h"
 #include "job/shell_variables.h"
 
@@ -312,6 +313,8 @@ int request_write(struct cli *cli, bool *ret)
     int r = take_words(cli);
     r = r < 0 ? r : check_log(cli);
     r = r < 0 ? r : make_objects(cli, &secret, &job);
+    r = r < 0 ? r : populate(cli);
+    r = r < 0 ? r : pod_variables_set(cli, job);
     r = r < 0 ? r : check_object(cli, job, &objects);
     r = r < 0 ? r : print_objects(cli, secret, job, path);
     if (r == 0 && !is_quiet(cli)) {
