@@ -107,6 +107,15 @@ def test_more_workers_than_micro_batches(world, quiet, python):
     assert {r['lr_steps'] for r in results} == {alone['lr_steps']}
 
 
+def test_the_gradients_of_two_losses_add_up(world, quiet, python):
+    """By two halves of the loss, each with its backward, a pass has the same gradient in every bit."""
+    job = world(2, python)
+    workers = [job.start('elastic_train.py', json.dumps({'micro_batches': 8, 'losses': 2})) for _ in range(2)]
+    for worker in workers:
+        worker.end()
+    assert {end['sha256'] for end in ends(workers)} == {quiet(python, {'micro_batches': 8})['sha256']}
+
+
 def test_every_record_counts_once_per_epoch(world, python):
     """Through a kill, a hand-back and a stop, with batches that were fetched ahead by processes of the loaders."""
     job = world(2, python)

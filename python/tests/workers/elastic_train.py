@@ -1,4 +1,5 @@
 """A worker of an elastic job: Adam, clipping, BatchNorm, dropout, OneCycle, random data, two loader workers. Options as JSON.
+losses: so many, alike, whose sum is what one has, each with a backward of its own.
 
 Says 'step VERSION SIZE' for each step that it commits, and at its end 'end JSON'.
 """
@@ -17,7 +18,7 @@ import elastic_pace
 import muster.elastic
 
 OPTIONS = {'records': 211, 'batch': 8, 'micro_batches': 8, 'epochs': 2, 'loader_workers': 2, 'deterministic': 7, 'threads': 1,
-           'paced': False, 'flip': 0}
+           'paced': False, 'flip': 0, 'losses': 1}
 OPTIONS.update(json.loads(sys.argv[1]) if len(sys.argv) > 1 else {})
 
 
@@ -38,7 +39,7 @@ optimizer = optim.Adam(model.parameters(), lr=0.01)
 scheduler = optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.1, total_steps=10_000)
 average = optim.swa_utils.AveragedModel(model)
 job = muster.elastic.Job(model, optimizer, scheduler, micro_batches=OPTIONS['micro_batches'],
-                         deterministic=OPTIONS['deterministic'], threads=OPTIONS['threads'])
+                         deterministic=OPTIONS['deterministic'], threads=OPTIONS['threads'], backwards=OPTIONS['losses'])
 job.register('average', average)
 loader = job.loader(Points(), OPTIONS['batch'], epochs=OPTIONS['epochs'], num_workers=OPTIONS['loader_workers'])
 passes, epochs, began, steps = 0, [], None, 0
@@ -47,7 +48,9 @@ for epoch in job.epochs():
     epochs.append(epoch)
     for data, target in loader:
         optimizer.zero_grad()
-        functional.cross_entropy(model(data), target).backward()
+        loss = functional.cross_entropy(model(data), target) / OPTIONS['losses']
+        for number in range(OPTIONS['losses']):
+            loss.backward(retain_graph=number + 1 < OPTIONS['losses'])
         nn.utils.clip_grad_norm_(model.parameters(), 0.5)
         optimizer.step()
         scheduler.step()
