@@ -126,6 +126,17 @@ def test_the_tests_that_show_what_elasticdls_assert_are_there():
     assert {row[3].strip('`') for row in rows_of(table) if row[0].isdigit()} <= defined
 
 
+def test_the_benches_that_documents_name_have_these_options():
+    """A command that has printed a figure is one that a reader can type."""
+    found = {}
+    for path in [*SOURCE.glob('*.md'), *SOURCE.glob('docs/*.md')]:
+        for name, words in re.findall(r'`(bench/[a-z-]+/[a-z-]+)((?: [^`]*)?)`', path.read_text()):
+            found.setdefault(name, set()).update(re.findall(r'--[a-z-]+', words))
+    assert len(found) > 5 and '--python-trials' in found['bench/recovery/run']
+    for name, options in found.items():
+        assert [option for option in options if f"'{option}'" not in (SOURCE / name).read_text()] == [], name
+
+
 def test_make_check_fails_on_each(tmp_path):
     """The whole of tools/check, on a copy of the tree with one mistake of each kind."""
     listed = subprocess.run(['git', '-C', SOURCE, 'ls-files', '-co', '--exclude-standard'], capture_output=True, text=True, check=True)
