@@ -1,4 +1,5 @@
-/* FNV-1a of bytes, to tell things apart, not to guard them. Layer: core. Pure. */
+/* FNV-1a of bytes, to tell things apart; it is not a protection against forgery. Layer: core.
+ * Pure. */
 #pragma once
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Which process a number means: whether two programs mean the same one by the same PID.
+/* Tells whether two programs mean the same process by the same PID.
  *
  * Layer: core. Thread: any.
  */

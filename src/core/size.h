@@ -1,4 +1,4 @@
-/* Sizes compared. Layer: core. Pure. */
+/* Comparison of sizes. Layer: core. Pure. */
 #pragma once
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* What is decided about a request before its body is read: whether its target can be routed, and
- * whether who sent it may come in.
+/* Decides about a request before its body is read: whether its target can be routed, and whether
+ * its sender may enter.
  *
  * libmicrohttpd decodes the path before anybody routes it. A target that holds a NUL byte (%00)
  * would be cut there by everything that reads it, one that is no UTF-8 is in no object's name, and

@@ -1,4 +1,4 @@
-/* Whose connection it is.
+/* Finds out whose connection it is.
  *
  * Layer: services (asks the kernel). Thread: any.
  */

@@ -1,5 +1,5 @@
-/* What makes and sends a reply: the operations that its handler has (http.h). A reply is whole, or
- * a stream of what is written until it ends, or the connection leaves HTTP.
+/* Makes and sends a reply: the operations that its handler has (http.h). A reply is either whole,
+ * or a stream of what is written until it ends, or the connection leaves HTTP.
  *
  * What a stream's client has not read yet waits in a queue with a limit, and all queues together
  * have one.

@@ -1,4 +1,4 @@
-/* A request as handlers see it, from what libmicrohttpd has. See http.h.
+/* A request as handlers see it, made from libmicrohttpd's data. See http.h.
  *
  * Layer: services. Ownership: names and values are the connection's; the arrays live for the call.
  */

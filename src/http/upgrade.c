@@ -1,5 +1,5 @@
-/* Connections that leave HTTP behind: a Unix socket is handed over, or spoken in this loop; TLS is
- * spoken in this loop.
+/* Connections that leave HTTP: the descriptor of a Unix socket is handed over, or spoken to in
+ * this loop; TLS is always spoken in this loop.
  *
  * Over TLS libmicrohttpd (0.9.75) would pass the bytes on through a buffer of four. So it keeps the
  * connection suspended, as if an answer were still to come, and its session is ours until then.

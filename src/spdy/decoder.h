@@ -1,4 +1,4 @@
-/* The frames of SPDY/3.1, as its server reads them: bytes in, what they say out.
+/* The frames of SPDY/3.1, as its server reads them: bytes go in, their meaning comes out.
  *
  * A data frame is given as far as it is there, a control frame when it is whole. The caller decides
  * which frames are permitted when.
