@@ -1,4 +1,4 @@
-/* Opening and closing the client. */
+/* Opens and closes the client. */
 #include "kube/internal.h"
 
 #include "base/err.h"

@@ -1,4 +1,5 @@
-/* A lease: one open connection that says "I live". The first bytes mean that it is held. */
+/* A lease: an open connection that shows that this process lives. The first bytes of the answer
+ * mean that the lease is held. */
 #include "kube/internal.h"
 
 #include "base/cleanup.h"

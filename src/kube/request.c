@@ -1,5 +1,5 @@
-/* Requests that block: one answer each. A controller that died is replaced and asked again, where
- * asking twice does no harm. */
+/* Requests that block, with one answer each. If a controller has died, another is started and
+ * asked again, where asking twice does no harm. */
 #include "kube/internal.h"
 
 #include "base/buf.h"

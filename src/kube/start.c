@@ -1,4 +1,4 @@
-/* Finding the controller, and starting it in the background when there is none.
+/* Finds the controller, and starts it in the background if there is none.
  *
  * A controller is there when the socket accepts. One that fails to start has written why into
  * daemon.log, whose last line becomes the error. Two verbs may start one each at the same moment:

@@ -1,4 +1,4 @@
-/* A refused request as one of our errors. */
+/* Makes one of our errors of a refused request. */
 #include "kube/internal.h"
 
 #include <string.h>

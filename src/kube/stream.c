@@ -1,4 +1,4 @@
-/* Answers that come bit by bit, on the libuv loop: a transfer, whose refusal becomes an error. */
+/* Answers that arrive in pieces, on the libuv loop. A refusal becomes an error. */
 #include "kube/internal.h"
 
 #include "base/buf.h"

@@ -1,4 +1,5 @@
-/* A watch: the list, then its changes, for as long as one wants, over any number of controllers.
+/* A watch: the list, then its changes, for as long as the caller wants, even if the controller is
+ * replaced meanwhile.
  *
  * `known` holds the newest version of each object, so that after a gap (expired version, new
  * controller) a fresh list tells what was changed and what went.

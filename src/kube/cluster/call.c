@@ -1,4 +1,4 @@
-/* A request: its turn, its tries, its answer. */
+/* A request: it waits for its turn, is tried, perhaps again, and gets its answer. */
 #include "kube/cluster/internal.h"
 
 #include "base/err.h"

@@ -1,4 +1,4 @@
-/* Opening and closing, and the timer that drives the queue. */
+/* Opens and closes the cluster, and runs the timer that drives the queue. */
 #include "kube/cluster/internal.h"
 
 #include "base/err.h"

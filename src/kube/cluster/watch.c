@@ -1,5 +1,5 @@
-/* A watch: its requests one after the other, each in its turn, told as news. wire/follow.c decides
- * what is asked next. */
+/* A watch: sends its requests one after the other, each in its turn, and reports news.
+ * wire/follow.c decides what is asked next. */
 #include "kube/cluster/internal.h"
 
 #include "base/doc.h"

@@ -1,4 +1,4 @@
-/* What an exec plugin prints. See config/exec_plugin.h. */
+/* Reads what an exec plugin prints. See config/exec_plugin.h. */
 #include "base/doc.h"
 #include "base/err.h"
 #include "base/time/timestamp.h"

@@ -1,4 +1,4 @@
-/* Running an exec plugin. See config/exec_plugin.h. */
+/* Runs an exec plugin. See config/exec_plugin.h. */
 #include "kube/config/exec_plugin.h"
 
 #include "base/base64.h"

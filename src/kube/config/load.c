@@ -1,4 +1,4 @@
-/* Which kubeconfig files there are, and a target from them. */
+/* Finds the kubeconfig files, and makes a target from them. */
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"

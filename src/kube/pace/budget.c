@@ -1,5 +1,5 @@
-/* A token bucket kept as one moment: `credit_at` lies token_ns further for each token taken, and
- * never further in the past than a whole burst. */
+/* A token bucket that is kept as one point in time: `credit_at` moves forward by token_ns for each
+ * token taken, and is never further in the past than a whole burst. */
 #include "kube/pace/budget.h"
 
 #include <assert.h>

@@ -1,4 +1,5 @@
-/* Which request is sent next: lanes, the budget, how many are under way, and when to try again.
+/* Decides which request is sent next, from lanes, the budget, the number of requests under way,
+ * and the times of further tries.
  *
  * Layer: services, room kube/pace. Pure: time comes in. Ownership: the caller's structs; an item is
  * in the queue from pace_add to pace_remove.

@@ -1,4 +1,4 @@
-/* Whether and when a request that failed is sent again.
+/* Decides whether and when a request that failed is sent again.
  *
  * The rule is that of client-go: what the server answered with Retry-After (429, and 5xx of a
  * server that starts, stops or is overloaded) is sent again whatever its method, as the server

@@ -1,4 +1,4 @@
-/* One transfer: set up, its bytes collected and handed on, its end told. */
+/* One transfer: it is set up, its bytes are collected and handed on, and its end is reported. */
 #include "kube/transport/internal.h"
 
 #include "base/cleanup.h"

@@ -1,4 +1,4 @@
-/* What an API server's answer means: HTTP status and body as a cluster_answer, and as an error.
+/* Interprets an API server's answer: HTTP status and body become a cluster_answer, or an error.
  *
  * Layer: services, room kube/wire. Pure.
  */

@@ -1,5 +1,5 @@
-/* Leaves metadata.managedFields out of what an API server sends, before it is read: of a pod that
- * is more than half of the text, and nobody here looks at it.
+/* Removes metadata.managedFields from an API server's text before it is parsed: for a pod it is
+ * more than half of the text, and muster does not use it.
  *
  * Layer: services, room kube/wire. Pure.
  */

@@ -1,4 +1,4 @@
-/* What a cluster_request is on the wire: method, path, body.
+/* Writes a cluster_request as HTTP: method, path, body.
  *
  * Layer: services, room kube/wire. Pure. Ownership: wire_request_done.
  */

@@ -1,4 +1,4 @@
-/* The answer to a watch, taken apart: one JSON object a line, in pieces as they come.
+/* Decodes the answer to a watch, one JSON object per line, from pieces of any size.
  *
  * Layer: services, room kube/wire. Pure. Ownership: init/done, the caller's struct.
  *
