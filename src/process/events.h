@@ -1,4 +1,4 @@
-/* A supervisor's messages about attempts, as the events of process.h.
+/* Turns a supervisor's messages about attempts into the events of process.h.
  *
  * Layer: services; private to the client.
  */

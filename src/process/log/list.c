@@ -1,4 +1,4 @@
-/* Which logs a container has: its attempts, their files. See log.h. */
+/* Lists the logs of a container: its attempts and their files. See log.h. */
 #include "base/file.h"
 #include "process/log/log.h"
 #include "process/log/scan.h"

@@ -1,4 +1,4 @@
-/* Reading a container's log: no supervisor is needed, and one that writes meanwhile is fine.
+/* Reads a container's log. No supervisor is needed, and one may write meanwhile.
  *
  *     N.log   the bytes as the container wrote them, standard output and error in their order
  *     N.idx   when they came: (time, offset) pairs, see process/log/format.h

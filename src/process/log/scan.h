@@ -1,4 +1,4 @@
-/* Finding a place in a log: its segments, and where `since` and `tail` begin.
+/* Finds a place in a log: its segments, and where `since` and `tail` begin.
  *
  * Layer: services. Ownership: log_segment_close. Thread: any. Format: format.h.
  */

@@ -1,4 +1,4 @@
-/* What a control group, or the kernel, tells of memory. See cgroup.h. */
+/* Reads from a control group, or from the kernel, what they tell of memory. See cgroup.h. */
 #include "process/machine/cgroup.h"
 
 #include "base/cleanup.h"

@@ -1,4 +1,5 @@
-/* All processes below one, also those with sessions of their own: what makes "the whole container".
+/* Finds all processes below one, also those with sessions of their own; together they are "the
+ * whole container".
  *
  * A process whose parent died is found only while it hangs below `root`: root must be a child
  * subreaper (prctl(2)), or the init of a PID namespace.

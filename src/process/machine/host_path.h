@@ -1,4 +1,4 @@
-/* hostPath volumes: what must stand at the path, by the type that the volume names.
+/* Checks hostPath volumes: what must be at the path, by the type that the volume names.
  *
  * The types are Kubernetes'. Without a type a kubelet checks nothing and leaves it to the container
  * runtime: docker makes a folder, containerd fails. Here the path must exist: a misspelt path would

@@ -1,5 +1,5 @@
-/* Covers: a tmpfs over a folder that holds what the folder held, so that names can be made there
- * which the machine never sees; over "/", a new root.
+/* A tmpfs over a folder that shows what the folder had. Names can be made there without a change
+ * to the machine. Over "/" it is a new root.
  *
  * Layer: services. Thread: a single-threaded process in a mount namespace of its own.
  */

@@ -1,4 +1,5 @@
-/* What is killed of a container at once, and what lives on until the rest has ended.
+/* Decides which processes of a container are killed at once, and which live until the rest has
+ * ended.
  *
  * Layer: services (reads /proc). Thread: the monitor's.
  */
