@@ -1,5 +1,5 @@
-/* What the fields of a kind are, as an OpenAPI schema, for kubectl explain: of PyTorchJobs and of
- * the kinds of the core group that the embedded cluster serves.
+/* The fields of a kind as an OpenAPI schema, for kubectl explain: of PyTorchJobs and of the kinds
+ * of the core group that the embedded cluster serves.
  *
  * Layer: pure. Ownership: results are new references. Thread: any.
  */

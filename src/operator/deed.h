@@ -1,4 +1,4 @@
-/* The line of the log about what was done to the cluster.
+/* Writes the line of the log about a change to the cluster.
  *
  * Layer: program.
  */

@@ -1,4 +1,4 @@
-/* /healthz and /readyz at one address, /metrics at another.
+/* Serves /healthz and /readyz at one address, and /metrics at another.
  *
  * Layer: program. Thread: the loop's. Ownership: open/close; the loop must run once more.
  */

@@ -1,4 +1,4 @@
-/* What the operator has done, as Prometheus reads it.
+/* Counts what the operator has done, for Prometheus.
  *
  * A job's transitions are counted when the write that says them was answered, so each counts once,
  * whichever operator made it, and nothing is counted again when an operator starts.

@@ -1,4 +1,4 @@
-/* The operator's life: from its options to the driver over an API server, and out again. */
+/* The operator's life: reads the options, runs the driver over an API server, and ends. */
 #include "operator/operator.h"
 
 #include "base/err.h"

@@ -1,4 +1,4 @@
-/* The operator at work: the driver over the API server, what it logs of it and counts.
+/* Runs the driver over the API server, and logs and counts what it does.
  *
  * Layer: program. Thread: the loop's. Memory: the caller's; work_close, after which the loop must
  * run once more. What it is given is borrowed until then.

@@ -1,4 +1,4 @@
-/* What the buffers of each collective hold before, and must hold after. Layer: program. */
+/* Fills the buffers of each collective before a call, and checks them after it. Layer: program. */
 #include "perf/perf.h"
 
 #include "comm/state/types.h"

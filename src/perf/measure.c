@@ -1,4 +1,4 @@
-/* Timing one collective over a range of sizes, and checking what it computes. Layer: program. */
+/* Times one collective over a range of sizes, and checks its results. Layer: program. */
 #include "perf/perf.h"
 
 #include <stdint.h>

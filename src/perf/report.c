@@ -1,4 +1,4 @@
-/* Printing what was measured, for people and as JSON. Layer: program. */
+/* Prints the measurements, for people and as JSON. Layer: program. */
 #include "perf/perf.h"
 
 #include "comm/state/types.h"
