@@ -1,4 +1,4 @@
-/* From argv to a verb, and from its result to an exit status. */
+/* Finds the verb for argv, and makes an exit status of its result. */
 #include "cli/dispatch.h"
 #include "base/text.h"
 #include "cli/submit/sources.h"

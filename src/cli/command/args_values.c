@@ -1,5 +1,5 @@
-/* What a parsed line gave for an option: its last value, all of them, or one that is read as a
- * number, a duration or a choice. See args.h. */
+/* Reads the value of an option from a parsed line: its last value, all of its values, or a value
+ * as a number, a duration or a choice. See args.h. */
 #include "cli/command/args.h"
 
 #include "base/err.h"

@@ -1,4 +1,4 @@
-/* --context and --kubeconfig: a verb that speaks to a cluster. See cli.h. */
+/* --context and --kubeconfig: opens the connection of a verb to a cluster. See cli.h. */
 #include "cli/command/cli.h"
 
 #include "base/err.h"

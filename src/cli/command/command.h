@@ -1,4 +1,4 @@
-/* What a command is: its words, options and examples.
+/* The description of a command: its words, options and examples.
  *
  * Layer: cli; pure. Static data.
  */

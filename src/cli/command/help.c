@@ -1,4 +1,4 @@
-/* --help, of everything and of each verb. */
+/* Prints --help, of everything and of each verb. */
 #include "cli/command/help.h"
 
 #include <string.h>

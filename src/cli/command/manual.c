@@ -1,4 +1,4 @@
-/* The man page, in roff with the man(7) macros. */
+/* Prints the man page, in roff with the man(7) macros. */
 #include "cli/command/commands.h"
 #include "cli/command/help.h"
 

@@ -1,4 +1,4 @@
-/* What users of torchrun and mpirun type, and what muster says about it.
+/* Options and words of torchrun and mpirun that users type, and the messages about them.
  *
  * Layer: cli; pure. Static texts.
  */

@@ -1,5 +1,5 @@
-/* Files of a job on a cluster: a pod is made that serves them (helper.h), they are read through the
- * API server's proxy, and the pod goes again, also when this command is interrupted.
+/* Copies files of a job on a cluster: makes a pod that serves them (helper.h), reads them through
+ * the API server's proxy, and deletes the pod, also when this command is interrupted.
  *
  * Layer: cli. Runs the loop until it is over.
  */

@@ -1,5 +1,6 @@
-/* The pod that serves the files of a job's volumes (deploy/copy/serve.py): it mounts what outlives
- * the job's own pod, read-only, and has its image, so that nothing new is pulled.
+/* The pod that serves the files of a job's volumes (deploy/copy/serve.py). It mounts the volumes
+ * that outlive the job's own pod, read-only, and uses the job's image, so that nothing new is
+ * pulled.
  *
  * Layer: cli; pure. Ownership: new references.
  */

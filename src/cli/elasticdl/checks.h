@@ -1,4 +1,4 @@
-/* What the flags must say, each by itself.
+/* Checks the value of each flag by itself.
  *
  * Layer: cli; pure. Borrows from the arguments.
  */

@@ -1,5 +1,5 @@
-/* Where the coordinator of a job on a cluster keeps its journal: in a folder that goes with its
- * pod, or on the volume that --journal_volume names, which outlives the pod.
+/* Where the coordinator of a job on a cluster keeps its journal: in a folder that is deleted with
+ * its pod, or on the volume that --journal_volume names, which outlives the pod.
  *
  * Layer: cli; pure. Ownership: read/done, the caller's struct.
  */

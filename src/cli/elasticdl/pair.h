@@ -1,4 +1,4 @@
-/* KEY=VALUE pairs within the value of a flag. A value may have the separator, too: it ends only
+/* KEY=VALUE pairs within the value of a flag. A value may contain the separator: it ends only
  * where another KEY= follows.
  *
  * Layer: cli; pure.

@@ -1,5 +1,5 @@
-/* What `elasticdl train` and `muster train` are to submit: the objects of the command line, and
- * what of this shell goes with them.
+/* Builds what `elasticdl train` and `muster train` submit: the objects of the command line, and
+ * the data of this shell that goes with them.
  *
  * Layer: cli. Ownership: objects_done.
  */

@@ -1,5 +1,5 @@
-/* The PyTorchJob that a command line of `elasticdl train` stands for: the coordinator is its
- * Master, the workers its Workers (docs/elasticdl.md).
+/* Makes a PyTorchJob of a command line of `elasticdl train`: the coordinator is its Master, the
+ * workers are its Workers (docs/elasticdl.md).
  *
  * Layer: cli; pure.
  */

@@ -1,4 +1,4 @@
-/* What the values of ElasticDL's flags say: variables and resources; volumes.h has volumes.
+/* Reads the values of ElasticDL's flags: variables and resources; volumes.h has volumes.
  *
  * Layer: cli; pure. Ownership: new references in ret_. MUSTER_EINVAL names the flag and what of it
  * is wrong.

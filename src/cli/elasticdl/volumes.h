@@ -1,4 +1,4 @@
-/* What ElasticDL's --volume says, as volumes of a pod and mounts of its container.
+/* Makes volumes of a pod and mounts of its container from ElasticDL's --volume.
  *
  * Layer: cli; pure. Ownership: new references in ret_. MUSTER_EINVAL names the flag and what of it
  * is wrong.

@@ -1,4 +1,4 @@
-/* elasticdl zoo: an image with your models, for a cluster.
+/* elasticdl zoo: makes an image with the user's models, for a cluster.
  *
  * Layer: cli.
  */

@@ -1,5 +1,5 @@
-/* Ranks that still run after their job has succeeded, or was deleted: that is said once, and
- * --after-end ends those of a job that has succeeded.
+/* Handles ranks that still run after their job has succeeded, or was deleted: prints this once,
+ * and with --after-end ends those of a job that has succeeded.
  *
  * Layer: cli, on the loop. Ownership: the follow's.
  */

@@ -1,4 +1,4 @@
-/* The ranks of a job that did not end well: those that failed, and those that were stopped.
+/* Lists the ranks of a job that failed or were stopped.
  *
  * Layer: cli; pure. Ownership: new references are returned; the rest is borrowed.
  */

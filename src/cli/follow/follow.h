@@ -1,4 +1,4 @@
-/* Following jobs to their end: watches, logs, progress, signals.
+/* Follows jobs to their end: watches, logs, progress, signals.
  *
  * Layer: cli, on the loop. Ownership: init/done; run the loop once more after done.
  */

@@ -1,4 +1,4 @@
-/* Jobs that are followed: what is known of each.
+/* The jobs that are followed, and what is known of each.
  *
  * Layer: cli. Ownership: follow.h's.
  */

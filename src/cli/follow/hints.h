@@ -1,4 +1,4 @@
-/* What to do about a failure or a wait, by its text.
+/* Finds advice for a failure or a wait, by its text.
  *
  * Layer: cli; pure.
  */

@@ -1,5 +1,5 @@
-/* Why an image cannot be pulled, in one line that stays the same while a kubelet tries again and
- * again (ErrImagePull and ImagePullBackOff take turns). Layer: cli; pure.
+/* Tells why an image cannot be pulled, in one line that stays the same while a kubelet tries again
+ * and again (ErrImagePull and ImagePullBackOff take turns). Layer: cli; pure.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
-/* What the signals that end a run ask for, as a machine.
+/* What the signals that end a run request, as a state machine.
  *
- * The first begins the end. A different one afterwards changes nothing: CI systems send SIGINT,
- * then SIGTERM, and mean one end. The same one again kills at once.
+ * The first signal begins the end. A different one afterwards changes nothing: CI systems send
+ * SIGINT and then SIGTERM to request one end. The same signal again kills at once.
  *
  * Layer: cli; pure. Ownership: the caller's memory; zeroed is the beginning.
  */

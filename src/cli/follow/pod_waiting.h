@@ -1,4 +1,4 @@
-/* Why a pod does not run yet, and whether waiting can help. Layer: cli; pure. */
+/* Tells why a pod does not run yet, and whether waiting can help. Layer: cli; pure. */
 #pragma once
 
 #include <jansson.h>

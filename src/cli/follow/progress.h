@@ -1,4 +1,4 @@
-/* What `run` says about a pod that changed. Layer: cli; pure. */
+/* The messages of `run` about a pod that changed. Layer: cli; pure. */
 #pragma once
 
 #include "base/buf.h"

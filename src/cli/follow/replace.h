@@ -1,4 +1,4 @@
-/* Room for a job whose name a finished one has. Layer: cli. */
+/* Makes the name of a finished job free for a new one. Layer: cli. */
 #pragma once
 
 #include "cli/command/cli.h"

@@ -1,4 +1,5 @@
-/* See signals.h. What a handler says was made before: it may not allocate memory. */
+/* See signals.h. The text that a handler writes is made in advance, because a handler may not
+ * allocate memory. */
 #include "cli/follow/signals.h"
 
 #include "base/cleanup.h"

@@ -1,4 +1,5 @@
-/* What `run` says of ranks that stall: the events of reason RankStalled of one job, as they come.
+/* The messages of `run` about ranks that stall, from the events of one job with the reason
+ * RankStalled.
  *
  * Layer: cli. Thread: the loop's. Ownership: start/stop.
  */

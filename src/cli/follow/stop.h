@@ -1,4 +1,5 @@
-/* Ends jobs that are followed: asked for by a signal, or by a reader that went away.
+/* Ends jobs that are followed, when a signal asks for it, or when the reader of the output has
+ * gone.
  *
  * Layer: cli, on the loop. Ownership: the follow's.
  */

@@ -1,4 +1,4 @@
-/* Failures that come again and again: which was the first, and when it is time to say so.
+/* Failures that come again and again: remembers the first one, and tells when to report it.
  *
  * A restarted rank runs into errors of its own (a port that is taken, a peer that is gone), so the
  * last failure is seldom the cause; the first one is kept for as long as the job is followed.

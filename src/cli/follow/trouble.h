@@ -1,5 +1,5 @@
-/* What `run` says about a job in trouble: restarts without end, a pod that cannot start, a failure
- * about which something is known.
+/* The messages of `run` about a job in trouble: restarts without end, a pod that cannot start, a
+ * failure with a known cause.
  *
  * Layer: cli. Ownership: init/done; texts are borrowed.
  */

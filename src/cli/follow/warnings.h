@@ -1,4 +1,4 @@
-/* What `run` warns of while a job goes on, each thing once: events of its pods, a full disk.
+/* The warnings of `run` while a job goes on, each printed once: events of its pods, a full disk.
  *
  * Layer: cli, on the loop. Ownership: what was told lies in the followed job.
  */

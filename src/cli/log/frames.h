@@ -1,4 +1,4 @@
-/* The framed form of a log (process/log/log.h), read as it comes.
+/* Reads the framed form of a log (process/log/log.h) as it arrives.
  *
  * Layer: cli; pure. A zeroed reader is ready; it owns nothing.
  */

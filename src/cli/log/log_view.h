@@ -1,4 +1,4 @@
-/* Several logs on one output: prefixes, colours, progress bars.
+/* Shows several logs on one output: prefixes, colours, progress bars.
  *
  * On a terminal each log that draws a bar, or has begun a line, has one line at the bottom, updated
  * in place, below the lines of all. Elsewhere a bar's newest state is a line, once a second at

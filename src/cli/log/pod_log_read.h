@@ -1,5 +1,5 @@
-/* One container's runs, received and shown. pod_logs.h, for which this is, says which containers
- * and runs there are.
+/* Receives and shows the runs of one container. pod_logs.h, which uses it, decides which
+ * containers and runs there are.
  *
  * Layer: cli, private to podlogs but for the options.
  */

@@ -1,4 +1,4 @@
-/* Bytes of a log to lines, progress bars kept apart.
+/* Cuts the bytes of a log into lines, and keeps progress bars apart.
  *
  * A program that draws a bar writes carriage returns: each one starts the line anew. Such a line is
  * reported as progress, over and over, until a newline ends it; other text is reported once it is a

@@ -1,5 +1,5 @@
-/* A log as a cluster's API gives it: a time stands before each line, and opened again it begins
- * anew.
+/* Reads a log as a cluster's API gives it: with a time before each line, and from the beginning
+ * whenever it is opened again.
  *
  * Layer: cli; pure. A zeroed reader is ready; it owns nothing.
  */

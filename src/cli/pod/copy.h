@@ -1,4 +1,4 @@
-/* Copying files and folders. Layer: cli (does I/O). */
+/* Copies files and folders. Layer: cli (does I/O). */
 #pragma once
 
 #include <muster/err.h>

@@ -1,4 +1,4 @@
-/* Memory of GPUs by process, as nvidia-smi tells; nothing where there is none.
+/* The memory of GPUs by process, as nvidia-smi reports it; empty where nvidia-smi is missing.
  *
  * Layer: cli; runs a program. Ownership: gpu_memory_done; {0} is good to begin with.
  */

@@ -1,4 +1,5 @@
-/* Where the files of a followed job's containers lie: {pod: {container: place (place_get)}}.
+/* The folders of a followed job's containers on this machine: {pod: {container: place
+ * (place_get)}}.
  *
  * Learnt while the pods are there: they may be cleaned up at the end. Layer: cli.
  */

@@ -1,4 +1,5 @@
-/* Pods are called after their jobs (control/objects.h): which job a name means. Layer: cli; pure.
+/* Finds the job that a pod's name belongs to (control/objects.h makes the names). Layer: cli;
+ * pure.
  */
 #pragma once
 

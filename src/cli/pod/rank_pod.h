@@ -1,4 +1,4 @@
-/* The rank that a command line means: "JOB", "JOB:RANK", or a pod. Layer: cli. */
+/* Finds the rank that a command line names: "JOB", "JOB:RANK", or a pod. Layer: cli. */
 #pragma once
 
 #include "cli/command/cli.h"

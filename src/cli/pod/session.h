@@ -1,4 +1,5 @@
-/* The client's side of an exec session: this terminal, or these pipes, and a command in a rank.
+/* The client's side of an exec session: connects this terminal, or these pipes, with a command in
+ * a rank.
  *
  * Layer: cli. Blocks until the command has ended; one buffer each way, so who does not read stops
  * the other side.

@@ -1,4 +1,4 @@
-/* What `muster stacks` shows of each rank, from what the job's supervisor reports.
+/* Makes the output of `muster stacks` for each rank, from the report of the job's supervisor.
  *
  * Layer: cli; pure. Ownership: new references; the buffer is the caller's.
  */

@@ -1,4 +1,4 @@
-/* Waiting for an object to become something: wait, delete, and run when it replaces a job.
+/* Waits for a condition of an object: for wait, delete, and run when it replaces a job.
  *
  * Layer: cli. Runs the loop until the condition holds.
  */

@@ -1,5 +1,5 @@
-/* Checkpoints in what a training prints: paths that end in .pt, .pth, .ckpt, .safetensors or .bin,
- * or in a folder checkpoint-N.
+/* Finds checkpoints in the output of a training: paths that end in .pt, .pth, .ckpt, .safetensors
+ * or .bin, or in a folder checkpoint-N.
  *
  * Layer: cli; pure.
  */

@@ -1,4 +1,4 @@
-/* What is left of a run: the last line, the JSON object of -o json, the folder of --results.
+/* The results of a run: the last line, the JSON object of -o json, and the folder of --results.
  *
  * Layer: cli.
  */

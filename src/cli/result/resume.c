@@ -1,5 +1,5 @@
-/* See resume.h. Only what was written since the run began is meant: what it began with, somebody
- * knows already. */
+/* See resume.h. Only checkpoints that were written since the run began count: the user knows the
+ * one with which it began. */
 #include "cli/result/resume.h"
 
 #include "base/file.h"

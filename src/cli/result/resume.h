@@ -1,5 +1,5 @@
-/* Where a training that did not end well can go on: the newest checkpoint that this run saved, of
- * those that its ranks printed and of those in its volumes.
+/* Finds where a training that failed can go on: the newest checkpoint that this run saved, among
+ * those that its ranks printed and those in its volumes.
  *
  * Layer: cli; looks at files, a bounded number of them.
  */

@@ -1,4 +1,4 @@
-/* What `describe` prints, from objects. Layer: cli; pure. */
+/* Makes the output of `describe` from objects. Layer: cli; pure. */
 #pragma once
 
 #include "base/buf.h"

@@ -1,4 +1,4 @@
-/* Paths as people write them. Layer: cli; pure. */
+/* Shortens paths for people. Layer: cli; pure. */
 #pragma once
 
 #include <limits.h>

@@ -1,4 +1,4 @@
-/* Printing the server's Tables in columns.
+/* Prints the server's Tables in columns.
  *
  * Layer: cli; pure. A struct table remembers the columns' widths, so that the rows of a watch stay
  * in line.

@@ -1,5 +1,5 @@
-/* What a job takes along from the shell it was submitted in: the working directory and the options
- * about how to run it here, as annotations, and where its environment lies. */
+/* Records in a job what it needs of the shell in which it was submitted: the working directory and
+ * the options for this machine, as annotations, and the ID of its environment. */
 #include "cli/submit/objects.h"
 
 #include "base/err.h"

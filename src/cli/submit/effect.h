@@ -1,4 +1,4 @@
-/* Options that would have no effect on what is submitted are errors that say why.
+/* Refuses options that would have no effect on what is submitted; the error says why.
  *
  * Layer: cli; reads the objects, changes nothing.
  */

@@ -1,6 +1,6 @@
-/* What a job's ranks get of this shell's environment, and of -e and --env-file: gathered, checked
- * against the kernel's limits, and sent beside the object (docs/environment.md). The object has
- * only the ID of it.
+/* Collects the environment for a job's ranks from this shell, -e and --env-file, checks it against
+ * the kernel's limits, and sends it beside the object (docs/environment.md). The object has only
+ * its ID.
  *
  * Layer: cli. Ownership: environment_free. What was gathered stays with the command (struct cli).
  */

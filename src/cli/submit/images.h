@@ -1,4 +1,4 @@
-/* --image: what an image runs (IMAGE=COMMAND), or with `run -n` which image the pods have.
+/* Reads --image: the command of an image (IMAGE=COMMAND), or with `run -n` the image of the pods.
  *
  * Layer: cli.
  */

@@ -1,5 +1,4 @@
-/* Standard input of `muster run` for one rank of its job, whatever that is: a terminal, a pipe, a
- * file.
+/* Sends the standard input of `muster run` (a terminal, a pipe or a file) to one rank of its job.
  *
  * The rank may start later, start again, or not read: what it has not taken waits in the connection
  * (bounded), then here, then in the program that writes. The end of the input is passed on.

@@ -1,5 +1,5 @@
-/* What the objects of a file need of this machine: hostPath volumes that are there, and, for lint,
- * folders and GPUs.
+/* Checks what the objects of a file need of this machine: hostPath volumes that exist, and, for
+ * lint, folders and GPUs.
  *
  * Layer: cli; looks at the file system and at the GPUs.
  */

@@ -1,4 +1,5 @@
-/* The objects of the files on a command line, checked whole before anything is done with them.
+/* Reads the objects of the files on a command line, and checks all of them before anything is done
+ * with them.
  *
  * Layer: cli. Ownership: objects_done.
  */

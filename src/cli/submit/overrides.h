@@ -1,5 +1,5 @@
-/* The options of `run` that say more than a job does: --gpus --cpu --memory --workdir --claim. They
- * hold for every rank, of a generated job (-n) and of a file's jobs (-f) alike.
+/* The options of `run` that override a job: --gpus --cpu --memory --workdir --claim. They apply to
+ * every rank, of a generated job (-n) and of a file's jobs (-f) alike.
  *
  * Layer: cli. Ownership: an overrides borrows argv; it has its address inside, so it stays put.
  */

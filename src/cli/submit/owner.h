@@ -1,4 +1,5 @@
-/* Objects that were made for one job go with it: it is their owner, by ownerReferences.
+/* Makes a job the owner of objects that were made for it (ownerReferences), so that they are
+ * deleted with it.
  *
  * Layer: cli. Ownership: the caller's objects.
  */

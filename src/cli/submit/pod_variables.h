@@ -1,5 +1,6 @@
-/* -e and --env-file for a job of a cluster: entries of env in its containers, where everybody who
- * may read the job can read them; on this machine they travel beside it (environment.h).
+/* -e and --env-file for a job on a cluster: they become entries of env in its containers, which
+ * everybody can read who may read the job. On this machine they are sent beside the job
+ * (environment.h).
  *
  * Layer: cli.
  */

@@ -1,5 +1,5 @@
-/* A file is made whole or not at all: what the API would refuse is found before the first object of
- * several is made.
+/* Tries all objects of a file before the first is made, so that either all of them are created or
+ * none.
  *
  * Layer: cli.
  */

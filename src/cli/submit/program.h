@@ -1,4 +1,5 @@
-/* The words behind `muster run`: a job's file, or a command that lacks its -n or its python3?
+/* Decides what the words after `muster run` mean: a job's file, or a command that lacks its -n or
+ * its python3.
  *
  * Layer: cli; looks at files.
  */

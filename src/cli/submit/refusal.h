@@ -1,5 +1,5 @@
-/* What the API says of an object that it refuses, with the line of the file that the object came
- * from, and with what this command can do about it.
+/* Makes a message when the API refuses an object: the line of the file that the object came from,
+ * and what the user can do with this command.
  *
  * Layer: cli.
  */

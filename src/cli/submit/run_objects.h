@@ -1,5 +1,5 @@
-/* What muster run is to submit: the objects of the command line or of its files, read, checked and
- * changed by its options.
+/* Builds what muster run submits: the objects of the command line or of its files, read, checked
+ * and changed by its options.
  *
  * Layer: cli. Ownership: objects_done.
  */

@@ -1,4 +1,4 @@
-/* What the API server of a cluster says of the objects of a file, when nothing is made (dryRun).
+/* Asks the API server of a cluster to check the objects of a file without making them (dryRun).
  *
  * Layer: cli.
  */

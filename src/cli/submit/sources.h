@@ -1,5 +1,5 @@
-/* The files that a command's objects were read from, kept for messages that come later: what the
- * API says of a field is shown with the file's line.
+/* Keeps the files that a command's objects were read from, for later messages: an error of the API
+ * about a field is shown with the file's line.
  *
  * Layer: cli. Ownership: sources_keep makes the list, sources_free frees it and the files'
  * contents.

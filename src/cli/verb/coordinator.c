@@ -1,4 +1,4 @@
-/* muster coordinator: checks the options of src/coordinator/server. Their defaults are in
+/* muster coordinator: checks the options, and runs src/coordinator/server. The defaults are in
  * commands.def.
  */
 #include "cli/command/verbs.h"

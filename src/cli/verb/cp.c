@@ -1,5 +1,5 @@
-/* muster cp: files out of a pod, through its mounts and working directory on this machine; on a
- * cluster out of its volumes. */
+/* muster cp: copies files out of a pod, through its mounts and working directory on this machine;
+ * on a cluster out of its volumes. */
 #include "cli/command/verbs.h"
 
 #include "base/err.h"

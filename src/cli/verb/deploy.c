@@ -1,4 +1,4 @@
-/* muster deploy: the objects that a cluster needs so that muster runs there. */
+/* muster deploy: prints the objects that a cluster needs to run muster. */
 #include "cli/command/verbs.h"
 
 #include "base/err.h"

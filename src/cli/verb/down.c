@@ -1,4 +1,4 @@
-/* muster down: the jobs end (or with --keep go on), then the controller leaves. */
+/* muster down: ends the jobs (or with --keep lets them go on) and then the controller. */
 #include "cli/command/verbs.h"
 
 #include "base/file.h"

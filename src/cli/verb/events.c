@@ -1,4 +1,4 @@
-/* muster events: what happened, oldest first; with -w, what happens. */
+/* muster events: lists events, oldest first; with -w also those that come. */
 #include "cli/command/verbs.h"
 
 #include "base/time/age.h"

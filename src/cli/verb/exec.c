@@ -1,4 +1,4 @@
-/* muster exec: one more command in a rank that runs. */
+/* muster exec: runs one more command in a rank. */
 #include "cli/command/verbs.h"
 
 #include "base/err.h"

@@ -1,4 +1,4 @@
-/* muster get: lists, as the server's tables or as they are. */
+/* muster get: lists objects, as the server's tables or in full. */
 #include "cli/command/verbs.h"
 
 #include "base/buf.h"

@@ -1,4 +1,4 @@
-/* muster help [COMMAND]; the hidden forms make the man page, the completion and docs/cli.md. */
+/* muster help [COMMAND]. Hidden forms print the man page, the completion and docs/cli.md. */
 #include "cli/command/help.h"
 #include "cli/command/commands.h"
 #include "cli/command/verbs.h"

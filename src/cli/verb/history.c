@@ -1,4 +1,4 @@
-/* muster history: the runs that jobs had, and what is left of them. */
+/* muster history: lists the runs of jobs, and shows or removes what is kept of them. */
 #include "cli/command/verbs.h"
 
 #include "base/buf.h"

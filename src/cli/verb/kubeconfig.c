@@ -1,4 +1,4 @@
-/* muster kubeconfig: what kubectl and the SDK need. */
+/* muster kubeconfig: prints the kubeconfig for kubectl and the SDK. */
 #include "cli/command/verbs.h"
 
 #include "api/kubeconfig.h"

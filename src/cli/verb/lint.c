@@ -1,4 +1,4 @@
-/* muster lint: every problem of every file, good files too. */
+/* muster lint: reports every problem of every file, and lists files without problems, too. */
 #include "cli/command/verbs.h"
 
 #include "base/buf.h"

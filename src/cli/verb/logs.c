@@ -1,4 +1,4 @@
-/* muster logs: one pod's, or those of a job's ranks. */
+/* muster logs: prints the log of one pod, or those of a job's ranks. */
 #include "cli/command/verbs.h"
 
 #include "base/err.h"

@@ -1,4 +1,4 @@
-/* muster run: a job from its file to its last line.
+/* muster run: runs a job, from its file to the last line.
  *
  * read and check → lease → create → follow → say how it ended. What a signal does before a job is
  * followed: follow/signals.h.

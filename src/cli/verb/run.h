@@ -1,4 +1,4 @@
-/* How a command runs jobs and follows them: muster run, muster train. Layer: cli. */
+/* Runs jobs and follows them, for muster run and muster train. Layer: cli. */
 #pragma once
 
 #include "cli/submit/objects.h"

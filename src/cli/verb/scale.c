@@ -1,4 +1,4 @@
-/* muster scale: the number of a job's workers, through the scale subresource. */
+/* muster scale: sets the number of a job's workers, through the scale subresource. */
 #include "cli/command/verbs.h"
 
 #include "cli/pod/target.h"

@@ -1,4 +1,4 @@
-/* muster stacks: what each rank of a job is in, now. */
+/* muster stacks: shows what each rank of a job is doing now. */
 #include "cli/command/verbs.h"
 
 #include "base/buf.h"

@@ -1,4 +1,4 @@
-/* muster suspend and muster resume: the job's runPolicy.suspend. */
+/* muster suspend and muster resume: set the job's runPolicy.suspend. */
 #include "cli/command/verbs.h"
 
 #include "cli/pod/target.h"

@@ -1,7 +1,7 @@
-/* muster top: what each rank uses of the machine: processors, memory, GPU memory.
+/* muster top: shows what each rank uses of the machine: processors, memory, GPU memory.
  *
- * Read here, from /proc and the control groups, not by the controller: a look at many processes
- * takes its time. On a terminal it is read again and again until nothing runs any more.
+ * The command itself reads /proc and the control groups, not the controller, because reading many
+ * processes takes time. On a terminal it reads again and again until nothing runs any more.
  */
 #include "cli/command/verbs.h"
 

@@ -1,4 +1,4 @@
-/* muster up: a controller that stays. */
+/* muster up: starts a controller that keeps running. */
 #include "cli/verb/up.h"
 
 #include "cli/command/verbs.h"

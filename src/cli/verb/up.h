@@ -1,4 +1,4 @@
-/* What `up` and `kubeconfig` share. */
+/* Functions that `up` and `kubeconfig` share. */
 #pragma once
 
 #include "cli/command/cli.h"

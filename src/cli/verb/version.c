@@ -1,4 +1,4 @@
-/* muster version. A controller that does not run is not started for it. */
+/* muster version. It does not start a controller. */
 #include "cli/command/verbs.h"
 
 #include <stdio.h>

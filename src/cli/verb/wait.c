@@ -1,4 +1,4 @@
-/* muster wait: until each object is in a condition, or gone. */
+/* muster wait: waits until each object meets a condition, or is gone. */
 #include "cli/command/verbs.h"
 
 #include "base/time/clock.h"
