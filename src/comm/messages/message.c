@@ -2,8 +2,7 @@
  * after message (matching.h says to which receive). A thread that waits for a message reads all
  * streams.
  *
- * Layer: comm. Memory: struct messages owns what has come unexpected. Thread: the holder of the
- * messages' lane.
+ * Layer: comm. Memory: see streams.h. Thread: the holder of the messages' lane.
  */
 #include "comm/messages/message.h"
 
@@ -14,56 +13,9 @@
 #include "comm/tcp/link.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 /* After so much of a message its caller looks whether it was aborted. */
 enum { STEP_BYTES = 256 * 1024 };
-
-int message_init(struct muster_comm *comm, struct muster_err *err)
-{
-    struct messages *m = calloc(1, sizeof *m);
-    if (m) {
-        comm->messages = m;
-        m->streams = calloc((size_t)comm->size, sizeof *m->streams);
-    }
-    if (!m || !m->streams) {
-        return muster_fail(err, MUSTER_ENOMEM, "no memory for messages");
-    }
-    for (int l = 0; l < comm->local_size; l++) {
-        struct stream *s = &m->streams[comm->locals[l]];
-        s->in_ring = segment_stream(&comm->segment, l, comm->local_rank);
-        s->out_ring = segment_stream(&comm->segment, comm->local_rank, l);
-        s->control = segment_control(&comm->segment, l);
-    }
-    return 0;
-}
-
-void message_open(struct muster_comm *comm)
-{
-    /* Ranks that share a processor change places for each ring that is full; else both rings of a
-     * pair must leave room in an L2 cache. */
-    size_t bytes = comm->oversubscribed ? STREAM_BYTES : STREAM_BYTES / 2;
-    for (int l = 0; l < comm->local_size; l++) {
-        struct stream *s = &comm->messages->streams[comm->locals[l]];
-        s->in = s->out = line_ring_start(bytes);
-        s->out.ahead = comm->tuning->puts_ahead && !comm->oversubscribed;
-    }
-    offer_open(comm);
-}
-
-void message_free(struct muster_comm *comm)
-{
-    struct messages *m = comm->messages;
-    if (!m) {
-        return;
-    }
-    for (int r = 0; m->streams && r < comm->size; r++) {
-        free(m->streams[r].inbound.unexpected);
-    }
-    matching_done(&m->matching);
-    free(m->streams);
-    free(m);
-}
 
 /* Its message has been sent or received. A thread that runs a task that is in no lane looks itself.
  */
