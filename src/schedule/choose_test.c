@@ -45,6 +45,21 @@ static void two_ranks_swap_unless_they_share_a_processor(void **state)
     assert_int_equal(schedule_choose(&world, MIB).algorithm, SCHEDULE_ZERO_COPY);
 }
 
+static void slots_are_taken_ahead_where_no_reader_waits_longer(void **state)
+{
+    (void)state;
+    assert_true(schedule_takes_slot(intel, SCHEDULE_SLOT_BROADCAST, 128));
+    assert_false(schedule_takes_slot(intel, SCHEDULE_SLOT_BROADCAST, 129));
+    assert_false(schedule_takes_slot(intel, SCHEDULE_SLOT_BROADCAST, KIB - 1));
+    assert_true(schedule_takes_slot(intel, SCHEDULE_SLOT_BROADCAST, KIB));
+    assert_true(schedule_takes_slot(intel, SCHEDULE_SLOT_GATHER, 64));
+    assert_false(schedule_takes_slot(intel, SCHEDULE_SLOT_GATHER, 65));
+    for (size_t bytes = 0; bytes <= 4 * KIB; bytes += 64) {
+        assert_true(schedule_takes_slot(intel, SCHEDULE_SLOT_SCATTER, bytes));
+        assert_false(schedule_takes_slot(amd, SCHEDULE_SLOT_SCATTER, bytes));
+    }
+}
+
 /* Of every row: the blocks fit the slots, and some block is for every vector. */
 static void every_row_of_the_table_is_whole(void **state)
 {
@@ -70,6 +85,7 @@ int main(void)
         cmocka_unit_test(blocks_grow_with_the_vector),
         cmocka_unit_test(blocks_are_the_longest_where_that_is_better),
         cmocka_unit_test(two_ranks_swap_unless_they_share_a_processor),
+        cmocka_unit_test(slots_are_taken_ahead_where_no_reader_waits_longer),
         cmocka_unit_test(every_row_of_the_table_is_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

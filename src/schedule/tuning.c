@@ -33,19 +33,23 @@ const struct schedule_tuning schedule_tunings[SCHEDULE_PROCESSORS] = {
                       .blocks = {{256 * KIB, 16 * KIB},
                                  {32 * MIB, 32 * KIB},
                                  {SIZE_MAX, SCHEDULE_MAX_BLOCK_BYTES}}},
-    [SCHEDULE_INTEL] = {.name = "intel",
-                        .measured = "Xeon, family 6 model 167: 2 ranks, 1 MiB 117 us "
-                                    "(with the row of amd 163), 512 B 0.58 (0.75)",
-                        .demotes = true,
-                        .fetches = true,
-                        .puts_ahead = true,
-                        .twin_below_bytes = SIZE_MAX,
-                        .reads_from_bytes = 128 * KIB,
-                        .retake_ns = 5,
-                        .retakes_to_bytes = 1 * MIB,
-                        .offers_from_bytes = 64 * KIB,
-                        .offers_above_bytes = 1 * MIB,
-                        .blocks = {{SIZE_MAX, SCHEDULE_MAX_BLOCK_BYTES}}},
+    [SCHEDULE_INTEL] =
+        {.name = "intel",
+         .measured = "Xeon, family 6 model 167: 2 ranks, 1 MiB 117 us "
+                     "(with the row of amd 163), 512 B 0.58 (0.75)",
+         .demotes = true,
+         .fetches = true,
+         .puts_ahead = true,
+         .slots_ahead = 8,
+         .slots_left =
+             {[SCHEDULE_SLOT_BROADCAST] = {128, 1 * KIB}, [SCHEDULE_SLOT_GATHER] = {64, SIZE_MAX}},
+         .twin_below_bytes = SIZE_MAX,
+         .reads_from_bytes = 128 * KIB,
+         .retake_ns = 5,
+         .retakes_to_bytes = 1 * MIB,
+         .offers_from_bytes = 64 * KIB,
+         .offers_above_bytes = 1 * MIB,
+         .blocks = {{SIZE_MAX, SCHEDULE_MAX_BLOCK_BYTES}}},
 };
 
 int schedule_processor_find(const char *name)

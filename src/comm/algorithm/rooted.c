@@ -29,7 +29,6 @@
 #include <string.h>
 
 enum { CHECK_EVERY = 2 }; /* calls */
-enum { FETCH_AHEAD = 8 }; /* calls */
 
 static bool gathers(const struct prepared *call)
 {
@@ -99,24 +98,20 @@ static void publish_blocks(const struct muster_comm *comm, const struct prepared
     copy(call->out, data + before, call->bytes);
 }
 
-/* Whether the slot of a later call like this one is worth fetching. Of some sizes it is not, where
- * the other side then waits longer (measured, Intel). */
 static bool fetches(const struct muster_comm *comm, const struct prepared *call)
 {
-    size_t bytes = slot_bytes(comm, call);
-    if (!comm->tuning->puts_ahead || comm->oversubscribed || bytes > 4096) {
-        return false;
-    }
-    return call->kind == MUSTER_SCATTER     ? true
-           : call->kind == MUSTER_BROADCAST ? bytes <= 128 || bytes >= 1024
-                                            : bytes <= 64;
+    enum schedule_slot_kind kind = call->kind == MUSTER_SCATTER     ? SCHEDULE_SLOT_SCATTER
+                                   : call->kind == MUSTER_BROADCAST ? SCHEDULE_SLOT_BROADCAST
+                                                                    : SCHEDULE_SLOT_GATHER;
+    return !comm->oversubscribed && schedule_takes_slot(comm->tuning, kind, slot_bytes(comm, call));
 }
 
 /* Takes the lines of a later call's slot from those who have read them. What they have not read yet
  * has not left this core. */
 static void fetch_later(struct muster_comm *comm, const struct prepared *call, uint64_t turn)
 {
-    const struct rooted_slot *slot = rooted_slot_of(slots_of(comm, comm->rank), turn + FETCH_AHEAD);
+    const struct rooted_slot *slot =
+        rooted_slot_of(slots_of(comm, comm->rank), turn + comm->tuning->slots_ahead);
     size_t bytes = slot_bytes(comm, call);
     size_t end = bytes <= sizeof slot->little ? SEGMENT_LINE : SEGMENT_LINE + bytes;
     for (size_t at = 0; at < end; at += SEGMENT_LINE) {
