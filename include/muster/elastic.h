@@ -75,7 +75,8 @@ struct muster_elastic_options {
                                           as it would have been without it: it may be one that is
                                           tried again. The records are cut into other steps than by
                                           other workers, so the model depends on which workers were
-                                          there */
+                                          there. If this and micro_batches are 0:
+                                          MUSTER_MICRO_BATCHES_PER_WORKER, if it is set */
 };
 /* clang-format off */
 #define MUSTER_ELASTIC_OPTIONS_INIT                                                                \

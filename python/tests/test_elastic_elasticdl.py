@@ -112,9 +112,10 @@ def result(world):
 @pytest.mark.parametrize('workers', [1, 2])
 def test_the_global_batch_is_fixed_or_follows_the_workers(world, python, workers):
     """By fixed_global_batch_size, which is False where the script does not say, as ElasticDL has it: 13 micro-batches an epoch, one for each
-    worker and step, or MUSTER_MICRO_BATCHES in all."""
-    for what, whole in (('follows', workers), ('stays', 4)):
+    worker and step, or MUSTER_MICRO_BATCHES_PER_WORKER; or MUSTER_MICRO_BATCHES in all."""
+    for what, each, whole in (('follows', '', workers), ('follows', '2', 2 * workers), ('stays', '2', 4)):
         job = world(workers, python)
+        job.env['MUSTER_MICRO_BATCHES_PER_WORKER'] = each
         job.env.pop('MUSTER_DETERMINISTIC')
         results = []
         for worker in [job.start('elastic_elasticdl.py', what) for _ in range(workers)]:

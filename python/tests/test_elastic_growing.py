@@ -84,6 +84,33 @@ def test_all_die_and_others_go_on_from_a_checkpoint(world, python):
     assert version > 3 and batch == counts[version] == EACH * BATCH  # of its own size, also the first
 
 
+def test_the_environment_says_it(world, python):
+    """Where the program says neither, and though the environment says the other, too: as muster train --micro_batches_per_worker gives it."""
+    job = world(1, python)
+    job.env.update(MUSTER_MICRO_BATCHES_PER_WORKER=str(EACH), MUSTER_MICRO_BATCHES='7')
+    worker = job.start('elastic_growing.py', json.dumps({'each': None}))
+    wait_for_size(worker, 1)
+    job.start('elastic_growing.py', json.dumps({'each': EACH}))  # who says the same is no other
+    wait_for_size(worker, 2)
+    check(job, job.workers)
+    assert {batch for _, size, batch, _ in steps_of(worker)[:3] if size == 1} == {EACH * BATCH}
+
+
+@pytest.mark.parametrize('value, words, says', [
+    ('2', 'deterministic=True', 'with MUSTER_MICRO_BATCHES_PER_WORKER the steps themselves follow that number'),
+    ('two', '', 'MUSTER_MICRO_BATCHES_PER_WORKER is a number, not "two"'),
+])
+def test_what_the_environment_cannot_say(world, python, value, words, says):
+    job = world(1, python)
+    job.env['MUSTER_MICRO_BATCHES_PER_WORKER'] = value
+    code = ('import torch, muster.elastic; model = torch.nn.Linear(1, 1); '
+            f'job = muster.elastic.Job(model, torch.optim.SGD(model.parameters(), lr=1), {words}); '
+            'list(job.loader([torch.zeros(1)], 1))')
+    worker = job.start('-c', code)
+    worker.end(1)
+    assert says in worker.text()
+
+
 @pytest.mark.parametrize('words, says', [
     (['micro_batches_per_worker=1', 'micro_batches=2'], 'a job has one of them'),
     (['micro_batches_per_worker=0'], 'is 1 or more, not 0'),

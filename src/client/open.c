@@ -55,18 +55,24 @@ static int copy_texts(struct muster_elastic *job, const struct muster_elastic_op
                                  "the name of a data set", &job->dataset, err);
 }
 
-/* The number per worker comes from the program alone: MUSTER_MICRO_BATCHES is the number of a step.
+/* The program sets one of the two, or else the environment: that of each worker, when it has both.
  */
 static int read_micro_batches(const struct muster_elastic_options *o, struct plan *ret,
                               struct muster_err *err)
 {
-    ret->per_worker = o->micro_batches_per_worker > 0;
-    if (ret->per_worker && o->micro_batches > 0) {
+    static const char name[] = "MUSTER_MICRO_BATCHES_PER_WORKER";
+    uint32_t of_worker = o->micro_batches_per_worker;
+    if (of_worker > 0 && o->micro_batches > 0) {
         return muster_fail(err, MUSTER_EINVAL,
                            "micro_batches is of a step, and micro_batches_per_worker is of each "
                            "worker: a job has one of them");
     }
-    ret->micro_batches = o->micro_batches_per_worker;
+    int r = o->micro_batches > 0 ? 0 : read_number(of_worker, name, &of_worker, err);
+    if (r < 0) {
+        return r;
+    }
+    ret->per_worker = of_worker > 0;
+    ret->micro_batches = of_worker;
     return ret->per_worker
                ? 0
                : read_number(o->micro_batches, "MUSTER_MICRO_BATCHES", &ret->micro_batches, err);

@@ -37,7 +37,8 @@ class Job:
     reduction: 'mean' over the step's records, or 'sum' where the loss is a sum. backwards: how often a pass calls backward.
     micro_batches: of a step, by all workers together (None: MUSTER_MICRO_BATCHES, or as the first worker said, or 1).
     micro_batches_per_worker: in place of that: a step has so many for each worker, and the global batch grows and shrinks with them
-    (weak scaling): global_batch and micro_batches say what it is. Not with deterministic.
+    (weak scaling): global_batch and micro_batches say what it is. Not with deterministic. (Neither of both:
+    MUSTER_MICRO_BATCHES_PER_WORKER.)
     set_aside: a record of which three workers died, one after the other, is left out and listed by the coordinator, in place of
     failing the job (None: MUSTER_SET_ASIDE, or False); not with transaction().
     digest_steps: each so many steps the workers compare digests of their states (0: MUSTER_DIGEST_STEPS, or never).

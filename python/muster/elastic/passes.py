@@ -1,4 +1,5 @@
 """What a job trains (Plan), and what a worker computes of it in one call of the user's step function (Pass)."""
+import os
 
 
 class Pass:
@@ -31,14 +32,18 @@ class Plan:
 
 
 def check_micro_batches(of_step, of_worker, seed):
+    """libmuster reads the variable, where the program says neither."""
+    name = 'micro_batches_per_worker'
     if of_worker is None:
-        return
-    if of_step is not None:
+        name = 'MUSTER_MICRO_BATCHES_PER_WORKER'
+        if of_step is not None or not os.environ.get(name):
+            return
+    elif of_step is not None:
         raise ValueError('micro_batches is of a step, and micro_batches_per_worker is of each worker: a job has one of them')
-    if of_worker < 1:
+    elif of_worker < 1:
         raise ValueError(f'micro_batches_per_worker is 1 or more, not {of_worker}')
     if seed is not None:
-        raise ValueError('deterministic gives the same weights for any number of workers, and with micro_batches_per_worker the steps '
+        raise ValueError(f'deterministic gives the same weights for any number of workers, and with {name} the steps '
                          'themselves follow that number: take micro_batches')
 
 

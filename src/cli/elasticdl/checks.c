@@ -195,13 +195,12 @@ static int read_checkpoints(struct reader *t)
 }
 
 /* Evaluation and prediction have no steps. */
-static int read_limit(struct reader *t)
+static int read_of_steps(struct reader *t, const char *flag, int64_t most, int64_t *ret)
 {
     bool trains = !args_has(t->args, "validation_data") && !args_has(t->args, "prediction_data");
-    int r = args_number(t->args, "max_step", 0, COUNT_MAX, &t->checked.max_steps, t->err);
-    return r == 0 && !trains && t->checked.max_steps > 0
-               ? refuse(t, "max_step", "is for training: this has no steps")
-               : r;
+    int r = args_number(t->args, flag, 0, most, ret, t->err);
+    return r == 0 && !trains && *ret > 0 ? refuse(t, flag, "is for training: this has no steps")
+                                         : r;
 }
 
 static int read_level(const struct reader *t)
@@ -227,7 +226,8 @@ int checks_read(const struct args *args, struct checked *ret, struct muster_err 
     r = r < 0 ? r : read_command(&t);
     r = r < 0 ? r : read_task(&t);
     r = r < 0 ? r : read_checkpoints(&t);
-    r = r < 0 ? r : read_limit(&t);
+    r = r < 0 ? r : read_of_steps(&t, "max_step", COUNT_MAX, &t.checked.max_steps);
+    r = r < 0 ? r : read_of_steps(&t, "micro_batches_per_worker", COUNT_MAX, &t.checked.each);
     r = r < 0 ? r : read_level(&t);
     t.checked.set_aside = elasticdl_boolean(value_of(&t, "set_aside")) > 0;
     r = r < 0 ? r : check_class(&t, "master_pod_priority");

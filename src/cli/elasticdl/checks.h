@@ -9,6 +9,7 @@
 struct checked {
     const char *name;
     int64_t workers;
+    int64_t each;               /* micro-batches of each worker; 0: a step has `workers` of them */
     int64_t relaunches;         /* of each worker, on the average; 0: none */
     const char *restart_policy; /* of the Workers, a PyTorchJob's word */
     const char *worker_class;   /* their PriorityClass; NULL: none */

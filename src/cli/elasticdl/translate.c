@@ -203,6 +203,14 @@ static void add_checkpoints(struct translation *t, json_t *env)
     }
 }
 
+/* Of each worker, or of a step. */
+static void add_micro_batches(struct translation *t, json_t *env)
+{
+    int64_t each = t->flags.each;
+    add_variable(t, env, each > 0 ? "MUSTER_MICRO_BATCHES_PER_WORKER" : "MUSTER_MICRO_BATCHES",
+                 json_sprintf("%lld", (long long)(each > 0 ? each : t->flags.workers)));
+}
+
 /* The user's, which win over those of before. */
 static void add_own(struct translation *t, const json_t *own, json_t *env)
 {
@@ -225,7 +233,7 @@ static void add_environment(struct translation *t, json_t *container)
     add_variable(t, env, "MUSTER_COORDINATOR",
                  json_sprintf("tcp:%s-master-0:%d", t->flags.name, JOB_DEFAULT_PORT));
     add_token(t, env);
-    add_variable(t, env, "MUSTER_MICRO_BATCHES", json_sprintf("%lld", (long long)t->flags.workers));
+    add_micro_batches(t, env);
     add_variable(t, env, "WORKER_NUM", json_sprintf("%lld", (long long)t->flags.workers));
     add_variable(t, env, "USE_TORCH", json_string("true"));
     add_task(t, env);

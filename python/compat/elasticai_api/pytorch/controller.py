@@ -62,12 +62,13 @@ class PyTorchAllReduceController(AllReduceController):
         return job
 
     def _job_of_optimizer(self):
-        if getattr(self._optimizer, 'fixed_global_batch_size', True):
+        each = os.environ.get('MUSTER_MICRO_BATCHES_PER_WORKER')
+        if getattr(self._optimizer, 'fixed_global_batch_size', not each):
             return Job(self._model, self._optimizer, micro_batches=_micro_batches())
         if os.environ.get('MUSTER_DETERMINISTIC'):
             raise ValueError('MUSTER_DETERMINISTIC gives the same weights for any number of workers, and this global batch follows that number: '
                              'DistributedOptimizer(…, fixed_global_batch_size=True) keeps it')
-        return Job(self._model, self._optimizer, micro_batches_per_worker=1)
+        return Job(self._model, self._optimizer, micro_batches_per_worker=int(each or 1))
 
     # ElasticDL's scripts compare get_current_epoch() with a counter of their own after each batch, and step their scheduler
     # when it is behind. A worker that joins in a later epoch finds its counter behind, but the learning rate that it got
