@@ -1,5 +1,5 @@
-/* The choice of algorithms. The limits are measured (bench/collectives/run), and `muster perf tune`
- * prints them; those that differ by processor are in tuning.c. Layer: pure. */
+/* Chooses algorithms. The limits are measured (bench/collectives/run), and `muster perf tune`
+ * prints them. Limits that differ by processor are in tuning.c. Layer: pure. */
 #include "schedule/choose.h"
 
 #include <assert.h>

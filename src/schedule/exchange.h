@@ -1,10 +1,10 @@
 /* Collectives as rounds of exchange: which bytes a rank sends to which peer in which round, and
- * what it does with those that it receives.
+ * what it does with the bytes that it receives.
  *
- * In each round every rank publishes at most `capacity` bytes (one blob for all, or a stripe for
- * each peer), waits until all have published, and copies or reduces what is meant for it. A rank
- * may publish round j + 1 before it has consumed round j, never more. Transports move the pieces;
- * nothing here knows how.
+ * In each round every rank publishes at most `capacity` bytes (one payload for all peers, or one
+ * for each peer), waits until all have published, and copies or reduces what is meant for it. A
+ * rank may publish round j + 1 before it has consumed round j, but no later round. Transports move
+ * the data; nothing here knows how.
  *
  * Layer: pure. Memory: the caller's struct; count arrays are borrowed. Thread: any, no shared
  * state.

@@ -1,4 +1,5 @@
-/* Which exchanges a collective between hosts is made of. Layer: pure; see hierarchy.h. */
+/* Lists the exchanges of which a collective between hosts consists. Layer: pure; see hierarchy.h.
+ */
 #include "schedule/hierarchy.h"
 
 #include "core/size.h"

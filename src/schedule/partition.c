@@ -1,4 +1,4 @@
-/* Dividing a vector into chunks and parts. Layer: pure. */
+/* Divides a vector into chunks and parts. Layer: pure. */
 #include "schedule/partition.h"
 
 #include "core/size.h"

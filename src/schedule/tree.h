@@ -1,5 +1,6 @@
-/* One binary tree over numbered parts: a node of n > 1 parts has as its left child the largest
- * power of two below n. A sum along it has the same bits, however the parts are spread over ranks.
+/* One binary tree over numbered parts: the left child of a node of n > 1 parts is the largest
+ * power of two below n. Sums along this tree have the same bits, however the parts are spread over
+ * ranks.
  *
  * Layer: pure. Memory: the caller's. Thread: any.
  */

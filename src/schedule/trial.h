@@ -1,7 +1,7 @@
-/* Which of two ways of a call is the faster one here. How far two cores are from each other decides
- * it, and a virtual machine's cores move: either way is taken some times in a row, as the first
- * time finds its memory in no cache, then the faster one, and now and then the other one again. All
- * ways give the same result.
+/* Finds out which of two methods for a call is the faster one here. This depends on how far two
+ * cores are from each other, and the cores of a virtual machine move. So each method is used some
+ * times in a row (the first use finds its memory in no cache), then the faster one, and now and
+ * then the other one again. Both methods give the same result.
  *
  * Layer: pure. Memory: the caller's struct; zero is a new one. Thread: one.
  */

@@ -1,9 +1,10 @@
-/* Runs a schedule within a team of ranks: publish on boards and links, wait for all, copy or
- * reduce.
+/* Runs a schedule within a team of ranks: it publishes on boards and links, waits for all ranks,
+ * and copies or reduces.
  *
- * A rank that has published round j has consumed round j - 2; so who has seen everybody's round j -
- * 1 may overwrite the slot of round j - 4. Every rank therefore waits for every other in each
- * round, also for those that send it nothing, which makes success mean that all have entered.
+ * A rank that has published round j has consumed round j - 2. So a rank that has seen everybody's
+ * round j - 1 may overwrite the slot of round j - 4. Every rank therefore waits for every other
+ * rank in each round, even for those that send it nothing; success thus means that all have
+ * entered.
  *
  * Layer: comm. Memory: the task's. Thread: the holder of the lane.
  */

@@ -1,7 +1,7 @@
 /* Tasks that run a schedule within a team of ranks. Layer: comm; see exchange.c.
  *
- * A task's step does what can be done now and returns: 1 done, 0 waiting, negative failed. Only the
- * holder of its lane steps a task.
+ * A task's step does what can be done now and returns 1 (done), 0 (waiting) or a negative code
+ * (failed). Only the holder of its lane steps a task.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* What the fast paths do but once. Layer: comm; see fast_path.h. */
+/* What all fast paths need, but only once in a call. Layer: comm; see fast_path.h. */
 #include "comm/algorithm/fast_path.h"
 
 #include "comm/health/failure.h"

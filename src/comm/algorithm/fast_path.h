@@ -1,10 +1,10 @@
-/* Quick ways of the commonest call: an all-reduce on one host, blocking, with nothing else under
- * way. The same words, boards and bits as a task's; when the peers are not there soon, a task is
- * made of what has been done and goes on.
+/* The fast paths of the most frequent call: a blocking all-reduce on one host, while no other call
+ * is under way. A fast path uses the same words and boards as a task and gives the same bits. When
+ * the peers do not come soon, a task is made that goes on with what has been done.
  *
- * What is done before a rank publishes, and what after the last peer has, is time that adds up;
- * what lies between is free. So a call like the one before it is not checked again, and all that
- * both ways share is inline.
+ * The time before a rank publishes and the time after the last peer has published add up; the time
+ * between them costs nothing. So a call that is like the call before it is not checked again, and
+ * all that the fast paths share is inline.
  *
  * Layer: comm. Memory: none. Thread: the caller's.
  */

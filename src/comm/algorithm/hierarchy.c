@@ -1,8 +1,9 @@
 /* Collectives of several hosts with several ranks each: runs the stages of schedule/hierarchy.h.
- * While one chunk is exchanged with the ranks of this host, another goes between the hosts; a slot
- * ends when both are through.
+ * While one chunk is exchanged with the ranks of this host, another is exchanged between the
+ * hosts. A slot ends when both are complete.
  *
- * 16-bit floats take the flat way: their sums are rounded once, at the end, not once for each host.
+ * 16-bit floats use the flat exchange, because their sums must be rounded once, at the end, and
+ * not once for each host.
  *
  * Layer: comm. Memory: the lane's struct hierarchy, made with the communicator, since a lane runs
  * one call at a time. Thread: the holder of the lane.

@@ -1,4 +1,4 @@
-/* Tasks that run several exchanges, by way of the hosts. Layer: comm; see hierarchy.c. */
+/* Tasks that run several exchanges, within hosts and between them. Layer: comm; see hierarchy.c. */
 #pragma once
 
 #include "comm/state/state.h"

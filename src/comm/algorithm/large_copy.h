@@ -1,5 +1,5 @@
-/* Collectives that copy large blocks between ranks of one host, in one copy or in two. Layer: comm;
- * see large_copy.c. */
+/* Collectives that copy large blocks between ranks of one host, in one copy or in two. Layer:
+ * comm; see large_copy.c. */
 #pragma once
 
 #include "comm/algorithm/way.h"

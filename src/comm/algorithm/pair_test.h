@@ -1,5 +1,5 @@
-/* Two ranks of one host in this process, whose tasks a test steps by hand: what one has done before
- * the other comes is the test's choice. Tests only. */
+/* Two ranks of one host in this process, whose tasks a test steps by hand. So the test decides
+ * what one rank has done before the other comes. Tests only. */
 #pragma once
 
 #include "base/testing/test.h"

@@ -1,8 +1,8 @@
-/* Broadcast, scatter, reduce and gather of little, on one host: who has data for others publishes
- * it in a slot of its own and leaves; who needs data of others waits for their slots. The k-th of
- * these calls uses the slots k % ROOTED_SLOTS. A rank that is ROOTED_SLOTS calls ahead of another
- * waits until that is less than half as many, so that ranks that share a processor do not change
- * places for each call.
+/* Small broadcast, scatter, reduce and gather on one host. A rank that has data for others
+ * publishes it in a slot of its own and leaves; a rank that needs data of others waits for their
+ * slots. The k-th of these calls uses the slots k % ROOTED_SLOTS. A rank that is ROOTED_SLOTS
+ * calls ahead of another waits until it is less than half as many ahead, so that ranks that share
+ * a processor do not change places in each call.
  *
  * Nobody need have entered a call for another to leave it. That ranks called something else is seen
  * later, in one of three places:

@@ -1,5 +1,5 @@
-/* Small rooted calls on one host, which do not wait for those who only listen. Layer: comm; see
- * rooted.c. */
+/* Small rooted calls on one host. A rank that only sends does not wait for the ranks that receive.
+ * Layer: comm; see rooted.c. */
 #pragma once
 
 #include "comm/state/state.h"

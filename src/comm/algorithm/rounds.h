@@ -1,6 +1,7 @@
-/* The loop that runs the rounds of an algorithm on one host (schedule/rounds.h), as far as they go.
- * It is inline: a fast path is this loop with some spins and an algorithm that the compiler sees; a
- * task's step is the same loop, without. What it calls is ROUNDS_INLINE, for that reason.
+/* The loop that runs the rounds of an algorithm on one host (schedule/rounds.h), as far as they
+ * can go now. It is inline. A fast path is this loop with some spins and with an algorithm that
+ * the compiler sees; the step of a task is the same loop without spins. For this reason the
+ * functions that it calls are ROUNDS_INLINE.
  *
  * Layer: comm. Memory: the algorithm's. Thread: the holder of the lane, or the caller's
  * (fast_path.h).

@@ -1,6 +1,6 @@
-/* Gather-reduce on one host, for the smallest vectors: every rank publishes its own and reduces
- * all. Two lines of memory cross between two cores, one each way, and they carry the payload with
- * the flag.
+/* Gather-reduce on one host, for the smallest vectors: every rank publishes its own vector and
+ * reduces all of them. Two lines of memory cross between two cores, one in each direction; each
+ * carries the data together with its flag.
  *
  * Layer: comm. Memory: the task's. Thread: the holder of the lane, or the caller's (fast_path.h).
  */

@@ -1,5 +1,5 @@
-/* What the ways of a collective keep: of a task while they run it, and of the last call that a
- * quick one took. To the rest of the library this is room of some size.
+/* What the algorithms of a collective keep: in a task while they run it, and of the last call that
+ * a fast path took. The rest of the library sees only memory of some size.
  *
  * Layer: comm. Memory: the task's, the communicator's. Thread: the holder of the lane, or the
  * caller's (fast_path.h).

@@ -1,4 +1,4 @@
-/* All-reduce in memory that all ranks see. Layer: comm; see zero_copy.c. */
+/* All-reduce in memory that all ranks can access. Layer: comm; see zero_copy.c. */
 #pragma once
 
 #include "comm/algorithm/way.h"

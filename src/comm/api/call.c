@@ -1,4 +1,4 @@
-/* A prepared call becomes a task: numbered, signed, its algorithm chosen.
+/* Makes a task of a prepared call: numbers and signs it, and chooses its algorithm.
  *
  * Layer: comm. Memory: the caller's task. Thread: the one that starts calls.
  */

@@ -1,4 +1,5 @@
-/* A prepared call becomes a task: numbered, signed, its algorithm chosen. Layer: comm; see call.c.
+/* Makes a task of a prepared call: numbers and signs it, and chooses its algorithm. Layer: comm;
+ * see call.c.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
-/* The blocking functions of muster/comm.h: each is a call as data. It runs on the caller's thread,
- * at once when nothing is under way that it would have to follow, else as a started call that is
- * waited for.
+/* The blocking functions of muster/comm.h. Each describes its call as data. The call runs on the
+ * caller's thread: at once if no call is under way that it has to follow, and otherwise as a
+ * started call that is waited for.
  *
  * Layer: comm. Memory: the caller's stack. Thread: the caller's.
  */

@@ -1,4 +1,4 @@
-/* A communicator's life after it was formed: questions, abort, end. Layer: comm. */
+/* The life of a communicator after it was formed: queries, abort and end. Layer: comm. */
 #include "comm/api/comm.h"
 
 #include "comm/algorithm/hierarchy.h"

@@ -1,4 +1,5 @@
-/* A communicator made, and what any file may ask of it. Layer: comm; see comm.c. */
+/* Makes a communicator, and has the functions that any file may call on one. Layer: comm; see
+ * comm.c. */
 #pragma once
 
 #include "comm/state/state.h"

@@ -1,6 +1,6 @@
-/* Summing logical parts along one fixed tree. Each rank sums the largest nodes of the tree that its
- * parts fill; a rank that has the nodes of all goes on from there to the root: the same additions
- * in the same order, however many ranks share the parts.
+/* Sums logical parts along one fixed tree. Each rank sums the largest nodes of the tree that its
+ * parts fill. A rank that has the nodes of all ranks goes on from there to the root. The additions
+ * and their order are always the same, whatever the number of ranks that share the parts.
  *
  * Few elements: all ranks gather the nodes, and each sums them all. Many: each rank gets the nodes
  * of its slice of the elements, sums these, and the slices are gathered. Piece by piece, so that

@@ -1,4 +1,4 @@
-/* Which calls the fast paths take (fast_path.h), and by which of them. Layer: comm. */
+/* Decides which calls take a fast path (fast_path.h), and which one. Layer: comm. */
 #include "comm/api/plan_cache.h"
 
 #include "comm/algorithm/pairwise.h"

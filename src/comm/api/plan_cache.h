@@ -1,5 +1,5 @@
-/* The call before this one, if a fast path took it: another like it is not checked again. Layer:
- * comm; see plan_cache.c. */
+/* Remembers the last call, if a fast path took it: another call like it is not checked again.
+ * Layer: comm; see plan_cache.c. */
 #pragma once
 
 #include "comm/algorithm/way.h"

@@ -1,5 +1,5 @@
-/* A public call is checked, and becomes a prepared call: what is worked out here nobody works out
- * again. No other file of this library looks into a struct muster_call.
+/* Checks a public call and makes a prepared call of it. What is computed here is not computed
+ * again later, and no other file of this library reads a struct muster_call.
  *
  * Layer: comm. Memory: the caller's. Thread: the one that starts calls.
  */

@@ -1,4 +1,4 @@
-/* A public call is checked, once. Layer: comm; see prepare.c. */
+/* Checks a public call, once. Layer: comm; see prepare.c. */
 #pragma once
 
 #include "comm/state/state.h"

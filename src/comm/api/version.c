@@ -1,4 +1,4 @@
-/* Which libmuster this is. Layer: comm. */
+/* The version of this libmuster. Layer: comm. */
 #include <muster/version.h>
 
 int muster_version(void)

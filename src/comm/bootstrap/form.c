@@ -1,6 +1,6 @@
-/* Forming a communicator from a list of members. The ranks of each host share a segment (locals.c);
- * between hosts the higher index connects to the lower. Then one barrier, so that success means
- * that all have come.
+/* Forms a communicator from a list of members. The ranks of each host share a segment (locals.c).
+ * Between hosts, the rank with the higher index connects to the one with the lower. A barrier at
+ * the end makes sure that success means that all have come.
  *
  * Layer: comm. Memory: the new communicator. Thread: the caller's.
  */

@@ -1,4 +1,4 @@
-/* Waiting while a communicator forms. Layer: comm; see forming.h. */
+/* Waits while a communicator forms. Layer: comm; see forming.h. */
 #include "comm/bootstrap/forming.h"
 
 #include "comm/endpoint/address.h"

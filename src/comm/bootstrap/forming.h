@@ -1,10 +1,10 @@
-/* A communicator while it forms, how it waits, and what ends that early: time, the user, a member
- * that is gone.
+/* A communicator while it forms: how it waits, and what ends the wait early (a timeout, the user,
+ * a member that is gone).
  *
- * A member that is gone is seen by connecting to its endpoint: its host refuses, or, when the
- * member ends later, ends the connection. Every member is watched, not only the one that is waited
- * for: that one may itself wait for another. Nothing is done so for the first milliseconds, in
- * which mostly all come.
+ * To see that a member is gone, a rank connects to its endpoint: the host refuses the connection,
+ * or ends it when the member ends later. Every member is watched in this way, not only the one
+ * that is waited for, because that one may itself wait for another. This begins only after some
+ * milliseconds; in most cases all members have come by then.
  *
  * Layer: comm. Memory: the caller's, who frees the communicator. Thread: the caller's.
  */

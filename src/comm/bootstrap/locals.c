@@ -1,5 +1,5 @@
-/* The segment of a host: created, handed out, mapped; then each rank says in it that it lives and
- * what it runs on. Layer: comm; see locals.h.
+/* The segment of a host is created, handed out and mapped. Then each rank writes into it that it
+ * lives, and on which processor it runs. Layer: comm; see locals.h.
  */
 #include "comm/bootstrap/locals.h"
 

@@ -1,5 +1,5 @@
-/* The ranks of one host while a communicator forms: they share its memory. Layer: comm. Memory: the
- * communicator's. Thread: the caller's.
+/* The ranks of one host while a communicator forms; they share the segment. Layer: comm. Memory:
+ * the communicator's. Thread: the caller's.
  */
 #pragma once
 

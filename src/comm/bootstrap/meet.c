@@ -1,5 +1,5 @@
-/* How ranks that know only their number find each other: through a store, or at rank 0's port
- * (meet_port.c). What they exchange is the list of members; form.c does the rest.
+/* Lets ranks that know only their number find each other: through a store, or at rank 0's port
+ * (meet_port.c). They exchange the list of members; form.c does the rest.
  *
  * Layer: comm. Memory: the caller's. Thread: the caller's.
  */

@@ -1,4 +1,5 @@
-/* How ranks that know only their number find each other: what the ways share. Layer: comm. */
+/* Lets ranks that know only their number find each other: declarations that the methods share.
+ * Layer: comm. */
 #pragma once
 
 #include "comm/state/state.h"

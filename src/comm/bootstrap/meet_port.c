@@ -1,5 +1,5 @@
-/* Meeting at rank 0's port: each rank sends a greeting; when all have come, rank 0 answers each
- * with the list of members.
+/* The ranks meet at rank 0's port: each rank sends a greeting, and when all have come, rank 0
+ * answers each with the list of members.
  *
  * Layer: comm. Memory: the caller's. Thread: the caller's.
  */

@@ -1,4 +1,5 @@
-/* A communicator divided by colour: its members tell each other where they are, and form anew.
+/* Divides a communicator by colour: its members tell each other where they can be reached, and
+ * form new communicators.
  *
  * Layer: comm. Memory: freed before returning. Thread: the caller's.
  */

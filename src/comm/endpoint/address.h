@@ -1,4 +1,5 @@
-/* Network addresses, IPv4 and IPv6: names become lists of them, of which each is tried.
+/* Network addresses (IPv4 and IPv6). A name becomes a list of addresses, which are tried one after
+ * the other.
  *
  * Layer: comm. Memory: the caller's. Thread: any.
  */

@@ -1,4 +1,4 @@
-/* Connections that came and what they are for. Layer: comm; see arrivals.h. */
+/* Accepted connections, and what they are for. Layer: comm; see arrivals.h. */
 #include "comm/endpoint/arrivals.h"
 
 #include "comm/system/fork.h"

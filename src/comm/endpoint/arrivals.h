@@ -1,8 +1,8 @@
-/* Connections that came: each says hello at its own pace, and waits for the communicator that it is
- * for.
+/* Accepted connections. Each sends its hello at its own pace, and then waits for the code that it
+ * is meant for.
  *
- * Nobody is waited for: on a network that loses packets a hello comes seconds after its connection,
- * and a stranger never says one.
+ * Nobody waits for a hello: on a network that loses packets it may come seconds after its
+ * connection, and a stranger never sends one.
  *
  * Layer: comm. Memory: struct arrivals owns its descriptors, not the listening ones. Thread: one at
  * a time.

@@ -1,4 +1,4 @@
-/* The user and process at the other end of a Unix socket. Layer: comm; see credentials.h. */
+/* Finds out which user is at the other end of a Unix socket. Layer: comm; see credentials.h. */
 #include "comm/endpoint/credentials.h"
 
 #include <stdint.h>

@@ -1,7 +1,7 @@
-/* The user and process at the other end of a Unix socket.
+/* Finds out which user is at the other end of a Unix socket.
  *
- * An abstract name is listed in /proc/net/unix, and whatever a hello contains can be read by any
- * user of the machine or computed from it. Only the kernel's word tells a rank from a stranger.
+ * An abstract name is listed in /proc/net/unix, and any user of the machine can read or compute
+ * what a hello contains. Only the kernel can tell a rank from a stranger.
  *
  * Layer: comm. Memory: none. Thread: any.
  */

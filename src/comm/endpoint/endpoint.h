@@ -1,5 +1,5 @@
-/* Where a process can be reached to form communicators: a Unix socket for its host, a TCP socket
- * for others.
+/* Sockets at which a process can be reached to form communicators: a Unix socket for its own host,
+ * a TCP socket for other hosts.
  *
  * Layer: comm. Memory: struct muster_endpoint owns its sockets. Thread: one at a time.
  */

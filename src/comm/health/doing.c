@@ -1,4 +1,5 @@
-/* See doing.h: of a rank of this host its flight record tells, of another its beats. */
+/* See doing.h. For a rank of this host the flight record tells what it is in, for a rank of
+ * another host its heartbeats. */
 #include "comm/health/doing.h"
 
 #include "comm/state/peers.h"

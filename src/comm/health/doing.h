@@ -1,4 +1,4 @@
-/* What another rank is in, for error messages. Layer: comm. Thread: any. */
+/* Describes, for error messages, which call another rank is in. Layer: comm. Thread: any. */
 #pragma once
 
 #include "comm/state/state.h"

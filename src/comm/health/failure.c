@@ -1,8 +1,9 @@
-/* When waiting makes no sense any more: a peer is dead, silent or closed, does something else, or
- * takes too long; and what to say then.
+/* Finds out when it is useless to wait any longer (a peer is dead, silent or closed, calls
+ * something else, or takes too long), and writes the error message.
  *
- * Suspicion is silence for `heartbeat_timeout_ms`, counted in beats of our own heartbeat thread, so
- * that a pause of the whole machine is no silence. What counts as a death is in peers.c.
+ * A peer is suspected when it has been silent for `heartbeat_timeout_ms`. This time is counted in
+ * beats of our own heartbeat thread, so that a pause of the whole machine does not count as
+ * silence. What counts as a death is in peers.c.
  *
  * Layer: comm. Thread: any.
  */

@@ -1,5 +1,5 @@
-/* When a task should not wait any longer: peers that died, fell silent, closed or do something
- * else. Layer: comm; see failure.c. */
+/* When a task should stop waiting: a peer died, fell silent, closed, or calls something else.
+ * Layer: comm; see failure.c. */
 #pragma once
 
 #include "comm/state/state.h"

@@ -1,5 +1,5 @@
-/* Guards writing into other ranks' memory of muster_comm_alloc: when a communicator has closed,
- * nobody writes there any more. Layer: comm; see quiesce.c. */
+/* Guards writes into other ranks' memory of muster_comm_alloc: after a communicator has closed,
+ * nobody writes there. Layer: comm; see quiesce.c. */
 #pragma once
 
 #include "comm/state/state.h"

@@ -1,7 +1,8 @@
-/* The process that keeps our memory, so that our sockets close at once. Layer: comm; see witness.h.
+/* The process that keeps our memory alive, so that our sockets close at once. Layer: comm; see
+ * witness.h.
  *
- * It runs on our memory, and with the thread-local storage of the thread that started it: nothing
- * but system calls, and none that fails, for that would write that thread's errno.
+ * It runs in our memory, with the thread-local storage of the thread that started it. So it makes
+ * only system calls, and only such as cannot fail: a failure would write that thread's errno.
  */
 #include "comm/health/witness.h"
 

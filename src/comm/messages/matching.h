@@ -1,6 +1,7 @@
-/* Which message goes to which receive. A message goes to the first posted receive that it fits; one
- * that nobody has asked for yet waits in memory, in the unexpected-message queue, so that it does
- * not bar the way for those behind it. One receive gets the first message that fits it.
+/* Decides which message goes to which receive. A message goes to the first posted receive that it
+ * fits. A message that no receive has asked for yet waits in memory, in the unexpected-message
+ * queue, so that it does not block the messages behind it. A receive gets the first message that
+ * fits it.
  *
  * Layer: comm; pure. Memory: the queue's messages; tasks are the caller's. Thread: the holder of
  * the messages' lane.

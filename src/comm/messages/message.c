@@ -1,6 +1,6 @@
-/* Messages with tags. Between two ranks runs one stream of bytes: a header, then the data, message
- * after message (matching.h says to which receive). A thread that waits for a message reads all
- * streams.
+/* Messages with tags. Between two ranks there is one stream of bytes: a header and the data of
+ * each message, one message after the other (matching.h decides which receive gets it). A thread
+ * that waits for a message reads all streams.
  *
  * Layer: comm. Memory: see streams.h. Thread: the holder of the messages' lane.
  */

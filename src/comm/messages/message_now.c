@@ -1,6 +1,6 @@
 /* Messages that need no task: a send for which there is room, and a receive whose message is there
- * or comes within some microseconds. Two ranks that answer each other spend most of their time on
- * what lies between the data's arrival and the answer.
+ * or comes within some microseconds. When two ranks answer each other, most of their time passes
+ * between the arrival of the data and the answer.
  *
  * Layer: comm. Memory: see streams.h. Thread: the holder of the messages' lane.
  */

@@ -1,4 +1,5 @@
-/* Between two ranks runs one stream of bytes, in a line ring or over a link: what is kept of each.
+/* The state of the streams: between two ranks there is one stream of bytes, in a line ring or over
+ * a link.
  *
  * Layer: comm; for the files of this folder. Memory: struct messages owns what has come unexpected.
  * Thread: the holder of the messages' lane.
