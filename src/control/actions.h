@@ -1,4 +1,4 @@
-/* What is to be deleted, made and waited for in the state that the rules reached.
+/* Decides what is to be deleted, made and waited for in the state that the rules have reached.
  *
  * Layer: pure.
  */

@@ -1,4 +1,5 @@
-/* Which pods have failed, or are lost with their node, so that something must be done about it.
+/* Finds the pods that have failed, or are lost with their node, so that something must be done
+ * about them.
  *
  * Layer: pure.
  */

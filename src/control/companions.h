@@ -1,6 +1,5 @@
-/* What stands beside a job under the job's own name, one of a kind, and tells others of it: its
- * HorizontalPodAutoscaler, its PodGroup. They are compared with what the job asks for, and changed
- * where they differ.
+/* Objects that exist once beside a job under the job's own name: its HorizontalPodAutoscaler and
+ * its PodGroup. They are compared with what the job asks for, and changed if they differ.
  *
  * Layer: pure.
  */

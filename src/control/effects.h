@@ -1,4 +1,4 @@
-/* The list of effects while a step makes it. Not for use outside src/control.
+/* Builds the list of effects during a step. Not for use outside src/control.
  *
  * Layer: pure. Ownership: values are taken, texts are copied. An effect over CONTROL_EFFECTS_MAX is
  * dropped and `full` set: the next step, asked for at once, finds it still to be done.

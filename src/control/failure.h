@@ -1,4 +1,4 @@
-/* How a pod failed, and what of it counts.
+/* Describes how a pod failed, and decides what of it counts.
  *
  * Layer: pure. Texts are borrowed from the pod.
  */

@@ -1,4 +1,4 @@
-/* The invariants of a step, checked against the view it was made from. See control.h. */
+/* Checks the invariants of a step against the view that it was made from. See control.h. */
 #include "base/doc.h"
 #include "control/control.h"
 #include "control/observe.h"

@@ -1,4 +1,4 @@
-/* The objects a job is made of: pods, headless Services, claims. Names, labels and order of fields
+/* Makes the objects of a job: pods, headless Services, claims. Names, labels and order of fields
  * are upstream's (training-operator v1.9.4, pkg/controller.v1/common/{pod,service}.go).
  *
  * Layer: pure. Ownership: new references; NULL when out of memory.

@@ -1,5 +1,5 @@
-/* The counters of a job that an earlier version began: it kept them in annotations, which are read
- * as long as the status has none.
+/* The counters of a job that an earlier version of muster began. It kept them in annotations,
+ * which are read as long as the status has no counters.
  *
  * Layer: pure.
  */

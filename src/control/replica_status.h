@@ -1,4 +1,4 @@
-/* The part of the status that follows from the pods: replicaStatuses and the times.
+/* Makes the part of the status that follows from the pods: replicaStatuses and the times.
  *
  * Layer: pure.
  */

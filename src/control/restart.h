@@ -1,9 +1,9 @@
-/* Restarting all ranks of a job together, as torchrun does: see attempt.h.
+/* Restarts all ranks of a job together, as torchrun does; see attempt.h.
  *
- * A restart is one write to the job: the number of the attempt goes up, and by that every pod that
- * is there is of an earlier one. From then on each step deletes what is left of them, and none is
- * made anew before the last has gone. So a step may be lost or repeated at any point, and however
- * many ranks fail at once, it counts once.
+ * A restart is one write to the job: the number of the attempt goes up, so that every existing pod
+ * belongs to an earlier attempt. From then on each step deletes those pods, and none is made again
+ * before the last of them is gone. So a step may be lost or repeated at any point, and however
+ * many ranks fail at once, the failure counts once.
  *
  * Layer: pure.
  */

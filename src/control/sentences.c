@@ -1,5 +1,5 @@
 /* The sentence of each rule, for conditions and events. They are upstream's (training-operator
- * v1.9.4); what follows "First failure" is ours. See rules.h. */
+ * v1.9.4), except the text after "First failure", which is ours. See rules.h. */
 #include "control/rules.h"
 
 #include "base/doc.h"

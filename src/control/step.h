@@ -1,5 +1,5 @@
-/* A step under way: what it has seen, the status it makes, the state that status tells, and the
- * job's clock.
+/* A step in progress: what it has seen, the status that it makes, the state that this status
+ * tells, and the job's clock.
  *
  * Layer: pure. Ownership: the step borrows all but `status` and `events`, which its maker
  * frees.

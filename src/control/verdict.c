@@ -1,5 +1,5 @@
-/* See verdict.h. Which container failed first is the control core's judgement, so that the last
- * line of `run` and the job's Failed message agree. */
+/* See verdict.h. The control core decides which container failed first, so that the last line of
+ * `run` and the job's Failed message agree. */
 #include "control/verdict.h"
 
 #include "base/doc.h"

@@ -1,5 +1,5 @@
-/* A PyTorchJob as a typed view of its document. Reads are straight lines over a reader whose first
- * failure sticks. */
+/* A PyTorchJob as a typed view of its document. A reader reads one field after the other; its
+ * first failure sticks. */
 #include "job/job.h"
 
 #include "base/doc.h"

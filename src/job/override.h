@@ -1,4 +1,4 @@
-/* What a command line says in the place of a job's file: limits, working directory and claims of
+/* Options of a command line that override a job's file: limits, working directory and claims of
  * every rank, that is of the container called pytorch in each replica.
  *
  * Layer: pure. Thread: any.

@@ -1,4 +1,4 @@
-/* What editors, web pages, shells and template engines leave in a job file: curly quotes,
+/* Finds what editors, web pages, shells and template engines leave in a job file: curly quotes,
  * non-breaking spaces, {{ … }}, a shell's prompt, a merge conflict, a page of HTML.
  *
  * Layer: pure.

@@ -1,5 +1,5 @@
-/* All that is wrong with a file, each with its place, field path and a hint; nothing stops at the
- * first.
+/* The list of all mistakes in a file, each with its place, field path and a hint; checks do not
+ * stop at the first.
  *
  * Layer: pure. Ownership: the list owns its texts. Bounded: after `max` problems one last line
  * counts the rest.

@@ -1,4 +1,4 @@
-/* What names and paths may look like.
+/* Rules for names and paths.
  *
  * Layer: pure. Static texts only.
  */

@@ -1,4 +1,4 @@
-/* Events taken in: what is known of a pod changes, and nothing is decided. See pod.h. */
+/* Takes in events: they change what is known of a pod. Nothing is decided here. See pod.h. */
 #include "base/backoff.h"
 #include "base/text.h"
 #include "pod/machine.h"

@@ -1,4 +1,4 @@
-/* The inside of struct pod, shared by the machine, its rebuilding and its status. Not for use
+/* The inside of struct pod, which the machine, its restoring and its status share. Not for use
  * outside src/pod.
  *
  * Layer: pure.

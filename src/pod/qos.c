@@ -1,5 +1,5 @@
-/* The quality-of-service class that an API server gives a pod: it says which pods are ended first
- * when memory is short. See machine.h. (Kubernetes: "Pod Quality of Service Classes".) */
+/* The quality-of-service class that an API server gives a pod; it decides which pod is killed
+ * first when memory is short. See machine.h. (Kubernetes: "Pod Quality of Service Classes".) */
 #include "base/doc.h"
 #include "pod/machine.h"
 

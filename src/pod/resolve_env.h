@@ -1,5 +1,5 @@
-/* What a container sees: its environment resolved (env, envFrom, valueFrom) and $(VAR) expanded in
- * env, command and args.
+/* The environment of a container: env, envFrom and valueFrom are resolved, and $(VAR) is expanded
+ * in env, command and args.
  *
  * Layer: pure: ConfigMaps and Secrets come in as data. Ownership: results are new references.
  * Source: Kubernetes API reference, Container and EnvVarSource.

@@ -1,5 +1,5 @@
-/* A machine built again from the status that a former agent wrote. What the status does not hold
- * (crashes in a row, signals sent) is taken at its most careful value. See pod.h. */
+/* Builds a machine again from the status that a former agent wrote. For what the status does not
+ * hold (crashes in a row, signals sent) the most careful value is taken. See pod.h. */
 #include "base/doc.h"
 #include "base/text.h"
 #include "base/time/timestamp.h"

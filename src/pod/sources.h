@@ -1,4 +1,4 @@
-/* Where a variable's value comes from (valueFrom, envFrom).
+/* Finds the value of a variable that comes from elsewhere (valueFrom, envFrom).
  *
  * Layer: pure.
  */

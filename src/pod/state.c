@@ -1,5 +1,6 @@
-/* What is true of a pod as it is known: which containers live or are restarted, and which phase and
- * conditions follow. Asks and changes nothing. See pod.h. */
+/* Answers questions about a pod from what is known of it: which containers live, which are
+ * restarted, and the phase and conditions that follow. It changes nothing. See pod.h.
+ */
 #include "pod/machine.h"
 
 #include "base/doc.h"

@@ -1,5 +1,5 @@
-/* What the machine knows, as the Pod's status: phase, conditions, container statuses. Words and
- * rules are the kubelet's. See pod.h. */
+/* Writes what the machine knows as the Pod's status: phase, conditions, container statuses. Words
+ * and rules are the kubelet's. See pod.h. */
 #include "base/build.h"
 #include "base/doc.h"
 #include "base/time/timestamp.h"

@@ -1,5 +1,5 @@
-/* What a kubelet decides for one pod, as a machine. An event is taken in (events.c), then the pod
- * is moved on: what to do follows from what is known. See pod.h. */
+/* What a kubelet decides for one pod, as a machine. Each event is first taken in (events.c). Then
+ * the machine decides what to do from all that is known. See pod.h. */
 #include "base/backoff.h"
 #include "base/doc.h"
 #include "base/text.h"

@@ -1,5 +1,5 @@
-/* What a job asks of a HorizontalPodAutoscaler: by its metrics a cluster changes Worker.replicas,
- * through the job's subresource scale. As upstream (training-operator v1.9.4,
+/* The HorizontalPodAutoscaler of a job: by its metrics a cluster changes Worker.replicas, through
+ * the job's subresource scale. It is upstream's (training-operator v1.9.4,
  * pkg/controller.v1/pytorch/hpa.go).
  *
  * Layer: pure.

@@ -1,5 +1,6 @@
-/* Does what a server keeps say all that was asked of it? It adds defaults, and writes quantities in
- * its own way ("0.5" as "500m"), which makes no difference; a list is compared item by item.
+/* Compares a stored object with what was asked for. A server adds defaults, and writes quantities
+ * in its own way ("0.5" as "500m"); neither counts as a difference. A list is compared item by
+ * item.
  *
  * Layer: pure.
  */

@@ -1,6 +1,7 @@
-/* Says how the pods of a job start together: by a PodGroup, from which a scheduler knows them
- * (Volcano, or scheduler-plugins' coscheduling), and by what the pods say of it. As upstream
- * (training-operator v1.9.4, pkg/controller.v1/control/{volcano,scheduler-plugins}.go).
+/* How the pods of a job start together: a PodGroup tells a scheduler (Volcano, or
+ * scheduler-plugins' coscheduling) which pods belong together, and the pods name the group. Both
+ * are upstream's (training-operator v1.9.4,
+ * pkg/controller.v1/control/{volcano,scheduler-plugins}.go).
  *
  * Layer: pure.
  */

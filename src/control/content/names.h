@@ -1,4 +1,4 @@
-/* What the objects of a job are called.
+/* The names of a job's objects.
  *
  * Layer: pure.
  */

@@ -1,5 +1,5 @@
-/* What the first pods of a job ask for together: their containers' requests, and limits where there
- * is no request, as Kubernetes takes them. Masters are first.
+/* The resources that the first pods of a job request together: their containers' requests, or the
+ * limits if there is no request, as Kubernetes takes them. Masters come first.
  *
  * Layer: pure.
  */

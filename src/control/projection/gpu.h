@@ -1,4 +1,4 @@
-/* Does a container hold a GPU?
+/* Tells whether a container holds a GPU.
  *
  * Layer: pure.
  */

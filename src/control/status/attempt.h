@@ -1,7 +1,7 @@
-/* Which try of the whole job a pod belongs to. With the annotation JOB_ANNOTATION_MAX_RESTARTS a
- * rank that fails ends all ranks, and they start anew together: the next attempt. The job's number
- * is in .status.counters.jobRestarts, a pod's in its annotation JOB_ANNOTATION_ATTEMPT; a pod whose
- * number is lower has only to go.
+/* Tells to which attempt of the whole job a pod belongs. With the annotation
+ * JOB_ANNOTATION_MAX_RESTARTS a rank that fails ends all ranks, and they start again together: the
+ * next attempt. The job's number is in .status.counters.jobRestarts, a pod's in its annotation
+ * JOB_ANNOTATION_ATTEMPT. A pod with a lower number is only to be deleted.
  *
  * Layer: pure; nothing is allocated, so that no attempt can be taken for another one.
  */

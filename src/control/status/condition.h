@@ -1,4 +1,4 @@
-/* The algebra of a job's conditions (training-operator v1.9.4, pkg/util/status.go).
+/* Sets and replaces the conditions of a job (training-operator v1.9.4, pkg/util/status.go).
  *
  * Layer: pure. Ownership: the status belongs to the caller.
  */

@@ -1,4 +1,4 @@
-/* What earlier steps counted of a job, as it is stored: .status.counters (counters.h).
+/* Reads what earlier steps have counted of a job, as it is stored: .status.counters (counters.h).
  *
  * Layer: pure.
  */

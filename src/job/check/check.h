@@ -1,4 +1,4 @@
-/* Validation and lint: everything wrong with an object at once.
+/* Validation and lint: finds all mistakes of an object at once.
  *
  * Layer: pure. Thread: any.
  */

@@ -1,5 +1,6 @@
-/* What the schema cannot say about a PyTorchJob: fields that must fit each other. Upstream's
- * webhook (training-operator v1.9.4, pkg/webhooks/pytorch) lets most of this pass. */
+/* Checks what the schema cannot say about a PyTorchJob: fields that must agree with each other.
+ * Upstream's webhook (training-operator v1.9.4, pkg/webhooks/pytorch) lets most of these mistakes
+ * pass. */
 #include "base/doc.h"
 #include "base/shell_words.h"
 #include "base/text.h"

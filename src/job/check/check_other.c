@@ -1,4 +1,4 @@
-/* What the schema cannot say about the objects that come with a job: ConfigMap, Secret and
+/* Checks what the schema cannot say about the objects that come with a job: ConfigMap, Secret and
  * PersistentVolumeClaim. */
 #include "base/base64.h"
 #include "base/cleanup.h"

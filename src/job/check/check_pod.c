@@ -1,5 +1,5 @@
-/* What the schema cannot say about a replica's pod template: names that must be unique or must
- * refer to something, values that exclude each other. */
+/* Checks what the schema cannot say about a replica's pod template: names that must be unique or
+ * must refer to something, and values that exclude each other. */
 #include "base/doc.h"
 #include "base/text.h"
 #include "job/annotations.h"

@@ -1,5 +1,5 @@
-/* What the schema cannot say about a container's resources: their names, and amounts that exclude
- * each other. */
+/* Checks what the schema cannot say about a container's resources: their names, and amounts that
+ * exclude each other. */
 #include "base/doc.h"
 #include "base/quantity.h"
 #include "job/check/context.h"

@@ -1,4 +1,4 @@
-/* Words of which one must be chosen. See context.h. */
+/* Fields whose value must be one of several words. See context.h. */
 #include "job/check/context.h"
 #include "job/paste.h"
 

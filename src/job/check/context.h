@@ -1,4 +1,4 @@
-/* What the checks share: where in the object they are, and the list they write to.
+/* What all checks share: where in the object they are, and the list to which they write.
  *
  * Layer: pure. Ownership: check_init/check_done.
  */

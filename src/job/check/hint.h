@@ -1,4 +1,4 @@
-/* What a wrong value was probably meant to be: "two" → 2, "1h" → 3600, "4GB" → 4G.
+/* Guesses what a wrong value was meant to be: "two" → 2, "1h" → 3600, "4GB" → 4G.
  *
  * Layer: pure. Each writes one hint for job/problem.h and says whether there is one.
  */

@@ -1,4 +1,4 @@
-/* Kinds of objects that muster does not read, and what their writer can do instead.
+/* Kinds of objects that muster does not read, and what to use instead.
  *
  * Layer: pure. Static texts only.
  */

@@ -1,4 +1,5 @@
-/* A file's objects beside each other: what is there twice, and what jobs need that is not there.
+/* Checks the objects of a file against each other: what is there twice, and what jobs need that is
+ * missing.
  *
  * Layer: pure.
  */

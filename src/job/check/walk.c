@@ -1,4 +1,4 @@
-/* Holds an object against the schema (see context.h). */
+/* Compares an object with the schema (see context.h). */
 #include "job/check/context.h"
 #include "job/check/hint.h"
 #include "job/paste.h"
