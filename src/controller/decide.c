@@ -1,4 +1,5 @@
-/* What a job needs now: the caches as its view, and what control decides by it. See internal.h. */
+/* Decides what a job needs now: the caches are its view, and the control core decides. See
+ * internal.h. */
 #include "base/doc.h"
 #include "control/control.h"
 #include "controller/internal.h"

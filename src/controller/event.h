@@ -1,4 +1,4 @@
-/* Event objects (core/v1): what happened to an object. Pure.
+/* Makes Event objects (core/v1), which tell what happened to an object. Pure.
  *
  * An event's name is made from what it says, so that the same one again is found by its name: its
  * count and lastTimestamp change, as client-go's correlator has it. An event about a job or one of

@@ -1,5 +1,5 @@
-/* What a step has written and a cache has not shown yet. The next step of the job waits for it:
- * what it would see is older than what is known.
+/* Remembers what a step has written and a cache has not shown yet. The next step of the job waits
+ * for it, because its view would be older than what is known.
  *
  * Layer: pure. Ownership: expect_init/expect_done; texts are copied.
  */

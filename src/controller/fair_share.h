@@ -1,5 +1,5 @@
-/* Decides which holder may take one more of a number of places: one that holds many of them leaves
- * some to others.
+/* Decides whether a holder may take one more of a number of places: a holder that has many of them
+ * leaves some to others.
  *
  * A holder takes places while it has less than three times as many as are free: alone, three
  * quarters of them (of three and fewer, all); a second one, three quarters of what is left, and so

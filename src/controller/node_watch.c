@@ -1,5 +1,5 @@
-/* The watch of nodes: when one falls silent, is out of service or is back, all live jobs get a
- * step. */
+/* The watch of nodes: when a node becomes silent, is out of service or comes back, all live jobs
+ * get a step. */
 #include "controller/internal.h"
 
 const struct cluster_resource driver_nodes = {"", "v1", "nodes", "Node", false};

@@ -1,6 +1,7 @@
-/* The nodes that do not answer, or are out of service, as a watch shows them; of all others nothing
- * is kept. How long one has been silent is measured by the driver's own clock, from when it was
- * first seen so: other machines' clocks may be wrong, and a driver that begins anew waits anew.
+/* The nodes that do not answer, or are out of service, as a watch shows them; of other nodes
+ * nothing is kept. The driver's own clock measures how long a node has been silent, from when it
+ * was first seen so: other machines' clocks may be wrong. A driver that starts again begins to
+ * measure again.
  *
  * Layer: pure. Ownership: nodes_done frees all.
  */

@@ -1,5 +1,5 @@
-/* What nobody can run is refused before it begins: an API server without muster's webhook takes it.
- * See internal.h. */
+/* Refuses a job that nobody can run, before it begins: an API server without muster's webhook
+ * accepts such jobs. See internal.h. */
 #include "base/doc.h"
 #include "controller/internal.h"
 #include "job/check/check.h"

@@ -1,4 +1,4 @@
-/* The request that carries out an effect. See internal.h. */
+/* Makes the request that carries out an effect. See internal.h. */
 #include "base/doc.h"
 #include "controller/internal.h"
 #include "controller/planted.h"

@@ -1,4 +1,5 @@
-/* Events about jobs: sent, and forgotten. The same event again is counted. See driver.h. */
+/* Sends events about jobs; no step waits for them. The same event again is counted. See driver.h.
+ */
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "control/objects.h"
