@@ -1,4 +1,4 @@
-/* What may be stored: metadata, and what is asked of each kind.
+/* Checks what may be stored: metadata, and the rules of each kind.
  *
  * Everything wrong is said at once, as problems with field paths. Jobs go through
  * job/check/check.h.

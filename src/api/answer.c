@@ -1,4 +1,4 @@
-/* What verbs answer with: an object, a list, a Table of them, and the warnings about what was
+/* Makes the answers of verbs: an object, a list, a Table of them, and warnings about what was
  * written.
  *
  * Layer: services.

@@ -1,4 +1,5 @@
-/* The processor's kind under the name that Kubernetes has for it: amd64, arm64 … (Go's GOARCH).
+/* The processor's architecture under the name that Kubernetes has for it: amd64, arm64 … (Go's
+ * GOARCH).
  *
  * Layer: services, pure but for uname. Thread: any.
  */

@@ -1,5 +1,6 @@
-/* What kubectl and client-go ask beside the objects of the table: may I, who am I (reviews), which
- * custom resources are there; and what is served elsewhere, which is said.
+/* Answers requests of kubectl and client-go that are not about objects of the table: reviews (what
+ * may I do, who am I), and which custom resources exist. A path that is not served is answered
+ * with where to find the thing.
  *
  * Layer: services.
  */

@@ -1,4 +1,4 @@
-/* What verbs take from a call: the key, the selectors and numbers of the query, the end of its
+/* Reads what verbs need from a call: the key, the selectors and numbers of the query; and ends its
  * transaction.
  *
  * Layer: services. Ownership: see internal.h.

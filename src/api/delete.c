@@ -1,4 +1,4 @@
-/* Delete: one object, a collection, a namespace and everything in it.
+/* Deletes one object, a collection, or a namespace with all that is in it.
  *
  * Layer: services.
  */

@@ -1,4 +1,4 @@
-/* What clients ask before they ask for objects: groups, resources, version, health.
+/* Answers what clients ask before they ask for objects: groups, resources, version, health.
  *
  * Layer: services.
  */

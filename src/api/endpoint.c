@@ -1,4 +1,4 @@
-/* The two ways in: the Unix socket for our own verbs, loopback TLS with a token for kubectl.
+/* The two listeners: the Unix socket for our own verbs, and loopback TLS with a token for kubectl.
  *
  * Layer: services.
  */

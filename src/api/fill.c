@@ -1,4 +1,5 @@
-/* The defaults that an API server fills into every object that is written. See api_fill in api.h.
+/* Fills in the defaults that an API server fills into objects, whoever writes them. See api_fill
+ * in api.h.
  *
  * Layer: services, pure. Source: k8s.io/kubernetes pkg/apis/core/v1/defaults.go.
  */

@@ -1,4 +1,5 @@
-/* The fields of an existing object that no client may change. Both as they are stored.
+/* Checks what must not change in an existing object, whoever writes it. Both objects are in their
+ * stored form.
  *
  * Layer: services, pure. Source: k8s.io/kubernetes pkg/apis/core/validation.
  */

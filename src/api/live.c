@@ -1,5 +1,5 @@
-/* Replies that stay open: they are counted, bounded, and closed once, by the side that leaves
- * first.
+/* Replies that stay open: they are counted and bounded, and each is closed once, whichever side
+ * leaves first.
  *
  * Layer: services. Ownership: `close` frees what live is the first member of.
  */

@@ -1,4 +1,5 @@
-/* What the options of a request may say: one check for each kind of them, before the verb.
+/* Checks the options of a request: there is one check for each kind of options, and it runs before
+ * the verb.
  *
  * A check returns 0, or MUSTER_EDATA with call->refusal and the problems, or MUSTER_EINVAL. It
  * reads what verbs go by: call->dry_run, call->fields, and of a deletion call->body.

@@ -1,4 +1,4 @@
-/* The name of the caller, for the owners of fields (patch/owners.h).
+/* Finds the name of the client that a call comes from, for the owners of fields (patch/owners.h).
  *
  * Layer: services.
  */

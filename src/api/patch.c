@@ -1,4 +1,4 @@
-/* The patch verb: which kind of patch the body is, and what it makes of the stored object.
+/* The patch verb: finds which kind of patch the body is, and applies it to the stored object.
  *
  * Layer: services.
  */

@@ -1,4 +1,4 @@
-/* A query as text, for callers without an HTTP server that reads it. Tests and fuzzers only. */
+/* Parses a query from text, where no HTTP server does it. Tests and fuzzers only. */
 #pragma once
 
 #include "http/http.h"

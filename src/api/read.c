@@ -1,4 +1,4 @@
-/* Get and list. Layer: services. */
+/* The verbs get and list. Layer: services. */
 #include "api/options.h"
 
 #include "base/cleanup.h"

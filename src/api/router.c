@@ -1,4 +1,5 @@
-/* The router: a path and a method to a verb; everything a call needs made and freed here.
+/* The router: finds the verb for a path and a method. All that a call needs is made and freed
+ * here.
  *
  * Layer: services. Thread: the loop's.
  */

@@ -1,4 +1,5 @@
-/* Create and update, and the way every changed object takes: read, admit, store, answer.
+/* Create and update. Every object that changes goes through the same steps: read, admit, store,
+ * answer.
  *
  * Layer: services.
  */

@@ -1,5 +1,5 @@
-/* The sentences of an API server about a field, `below` the place where the check is (NULL: there
- * itself). For the files of this folder.
+/* Messages of an API server about a field. The field is `below` the place where the check is
+ * (NULL: it is that place). For the files of this folder.
  *
  * Layer: services, pure.
  */
