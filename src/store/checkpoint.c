@@ -1,5 +1,5 @@
-/* Checkpoints: a thread with a connection of its own moves the WAL into the database, with the only
- * syncs of the store; nobody who reads or writes waits for the disk.
+/* Checkpoints. A thread with its own connection moves the WAL into the database. It makes the only
+ * syncs of the store, so that nobody who reads or writes waits for the disk.
  *
  * A checkpoint (PASSIVE) runs beside writes. It starts only while frames that were committed are
  * not in the database yet: then the other connection cannot begin the WAL anew at the same moment,

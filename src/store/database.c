@@ -1,4 +1,4 @@
-/* The SQLite side of the store: file, schema, statements, and errors that say what to do.
+/* The SQLite part of the store: file, schema, statements, and errors that say what to do.
  *
  * Layer: services. Thread: the store's.
  */

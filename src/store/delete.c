@@ -1,5 +1,4 @@
-/* Delete: now or with grace, and what becomes of the objects that the deleted one owns. See
- * store.h.
+/* Deletes an object, at once or with grace, and handles the objects that it owns. See store.h.
  *
  * Layer: services. Thread: one.
  */

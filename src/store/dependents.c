@@ -1,4 +1,4 @@
-/* What an object owns: found by its uid, and the owners that wait until it is gone.
+/* Finds what an object owns, by its uid, and the owners that wait until it is gone.
  *
  * A write may take many dependents of one owner. Each removal notes the owner, and the end of the
  * write looks once at each that was noted; what goes then may have owners that wait as well.

@@ -1,5 +1,5 @@
-/* The two finalizers by which Kubernetes notes how an object goes: `foregroundDeletion`, after what
- * it owns, and `orphan`, without it.
+/* The two finalizers by which Kubernetes records how an object is deleted: `foregroundDeletion`
+ * (after all that it owns) and `orphan` (without it).
  *
  * Layer: services, pure. Source: k8s.io/apiserver registry/generic/registry (which finalizers a
  * deletion sets).

@@ -1,5 +1,4 @@
-/* What the store writes into metadata, as a Kubernetes API server does: names, uid, times,
- * generation.
+/* Fills in metadata, as a Kubernetes API server does: names, uid, times, generation.
  *
  * Layer: services, pure but for the clock and getrandom. Ownership: results are new references.
  */

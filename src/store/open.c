@@ -1,4 +1,4 @@
-/* Opening and closing: limits, counters, and what a reboot may have lost. See store.h.
+/* Opens and closes the store: limits, counters, and what a reboot may have lost. See store.h.
  *
  * Layer: services. Thread: one.
  */

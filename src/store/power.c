@@ -1,4 +1,4 @@
-/* The disk itself: what was written, what is on it, and what a cut leaves. See power.h. */
+/* The simulated disk: what was written, what is on it, and what a power cut leaves. See power.h. */
 #include "store/power_disk.h"
 
 #include "store/power.h"

@@ -1,4 +1,5 @@
-/* Get and list: by key, by label or owner index, or all of a resource; page by page. See store.h.
+/* Gets and lists objects: by key, by label or owner index, or all of a resource, in pages. See
+ * store.h.
  *
  * Layer: services. Thread: one.
  */

@@ -1,5 +1,4 @@
-/* One stored object and its indexes: loaded, inserted, written over, taken out, with the change
- * logged.
+/* One stored object and its indexes: loads, inserts, replaces and removes it, and logs the change.
  *
  * Layer: services. Thread: one. Every function here runs inside write_begin and write_end.
  */

@@ -1,5 +1,5 @@
-/* Transactions: of the caller (store_begin …) and, within or without one, of each single write.
- * What is known in memory goes back with what SQLite takes back.
+/* Transactions: those of the caller (store_begin …), and one for each single write, within them or
+ * alone. When SQLite rolls back, the state in memory goes back as well.
  *
  * Layer: services.
  */

@@ -1,4 +1,5 @@
-/* The change log and its watchers: logged with the write, told after the commit.
+/* The change log and its watchers. A change is logged with the write, and told to watchers after
+ * the commit.
  *
  * Layer: services. Ownership: a watch belongs to its subscriber until store_unwatch; one that is
  * dropped while changes are told is freed when the telling ends.

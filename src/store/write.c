@@ -1,4 +1,4 @@
-/* Create and update: what was asked, atomically. See store.h.
+/* Creates and updates objects, atomically. See store.h.
  *
  * Layer: services. Thread: one.
  */
