@@ -1,5 +1,5 @@
-/* A machine that was restarted has lost every process: live jobs fail, saying so, instead of
- * waiting for ever.
+/* A machine that was restarted has lost every process: jobs that ran are marked as failed, with
+ * this reason, instead of waiting for ever.
  *
  * Layer: program (daemon).
  */

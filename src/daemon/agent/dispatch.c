@@ -1,5 +1,5 @@
-/* The agent: takes each event from the queue to the step, and carries the step's effects out. See
- * agent.h; what is decided, and why, is in step.h.
+/* The agent's main loop: takes each event from the queue to the step, and carries out the step's
+ * effects. See agent.h; what is decided, and why, is in step.h.
  *
  * What happens outside (the store, supervisors, timers) is only posted, and so is what an effect
  * leads to: the step and its effects are never entered from within themselves.

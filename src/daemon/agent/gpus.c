@@ -1,4 +1,4 @@
-/* Where a pod is placed: its GPUs, and whether the node takes it. See internal.h. */
+/* Decides which GPUs a pod gets, and whether the node accepts it. See internal.h. */
 #include "daemon/agent/internal.h"
 
 #include "base/doc.h"

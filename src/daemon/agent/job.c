@@ -1,5 +1,5 @@
-/* One job on this machine: its supervisor, its placement, and whose events are whose. See
- * internal.h. */
+/* One job on this machine: its supervisor and its placement; it also finds the pod that an event
+ * belongs to. See internal.h. */
 #include "daemon/agent/internal.h"
 
 #include "base/cleanup.h"

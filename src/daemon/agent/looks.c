@@ -1,4 +1,4 @@
-/* What the store has, as events for the step. See internal.h. */
+/* Turns what the store has into events for the step. See internal.h. */
 #include "daemon/agent/internal.h"
 
 #include "base/cleanup.h"

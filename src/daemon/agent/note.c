@@ -1,4 +1,4 @@
-/* What the agent tells the user about a pod, as an event. See internal.h. */
+/* Tells the user about a pod, by an event. See internal.h. */
 #include "daemon/agent/internal.h"
 
 #include "base/log.h"

@@ -1,5 +1,5 @@
 /* Processes whose pods have no object any more: the pod was deleted at once (kubectl delete
- * --force), and the controller died before it had killed them. See internal.h. */
+ * --force), and the controller died before it had killed the processes. See internal.h. */
 #include "daemon/agent/internal.h"
 
 #include "base/cleanup.h"

@@ -1,4 +1,4 @@
-/* The end of a pod: what is left of it, its object, its folder. See internal.h. */
+/* Ends a pod: what is left of it, its object, its folder. See internal.h. */
 #include "daemon/agent/internal.h"
 
 #include "base/cleanup.h"

@@ -1,4 +1,5 @@
-/* One pod: feeds its machine, carries out what that asks for, writes its status. See internal.h. */
+/* One pod: feeds its machine, carries out the machine's effects, and writes the pod's status. See
+ * internal.h. */
 #include "daemon/agent/internal.h"
 
 #include "base/cleanup.h"

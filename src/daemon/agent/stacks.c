@@ -1,5 +1,4 @@
-/* What the processes of a job are in, asked of its supervisor for an HTTP request. See
- * internal.h. */
+/* Asks a job's supervisor for the stacks of its processes, for an HTTP request. See internal.h. */
 #include "daemon/agent/internal.h"
 
 #include "api/api.h"

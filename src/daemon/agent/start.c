@@ -1,5 +1,5 @@
-/* One container: from the pod's objects and its job's placement to what the supervisor starts. See
- * internal.h. */
+/* One container: builds what the supervisor starts, from the pod's objects and its job's
+ * placement. See internal.h. */
 #include "daemon/agent/internal.h"
 
 #include "base/cleanup.h"

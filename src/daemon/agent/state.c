@@ -1,4 +1,4 @@
-/* The pods and jobs that are looked after, and the list of effects. See state.h. */
+/* The pods and jobs that the agent manages, and the list of effects. See state.h. */
 #include "daemon/agent/state.h"
 
 #include <assert.h>

@@ -1,4 +1,5 @@
-/* The pods and jobs that the step decides about, and the effects of the step at hand.
+/* The pods and jobs that the agent manages and the step decides about, and the effects of the
+ * current step.
  *
  * Layer: program (daemon), private to the agent; pure. Ownership: agent_state_init/done.
  */

@@ -1,6 +1,6 @@
-/* A make-believe machine around the agent's step: a store whose writes fail now and then,
- * supervisors that are killed, processes that end or cannot start, a controller that dies. Pods
- * have their real machines (pod/pod.h). What the real agent posts is posted here in the same order.
+/* A simulated machine around the agent's step: a store whose writes sometimes fail, supervisors
+ * that are killed, processes that end or cannot start, a controller that dies. Pods have their
+ * real machines (pod/pod.h). What the real agent posts is posted here in the same order.
  *
  * Tests only.
  */

@@ -1,4 +1,4 @@
-/* The step's effects on the make-believe machine. See step_world.h. Tests only. */
+/* Carries out the step's effects on the simulated machine. See step_world.h. Tests only. */
 #include "daemon/agent/step_fixture.h"
 #include "daemon/agent/step_world.h"
 

@@ -1,4 +1,4 @@
-/* What is left of pods that ended: their objects as they were last, in jobs/UID/pods/POD-UID.json.
+/* Keeps the objects of deleted pods as they were last, in jobs/UID/pods/POD-UID.json.
  *
  * Logs and records lie beside them (jobs/UID/containers/POD-UID) and stay as long as the job's
  * folder, however early its pods are deleted; this tells whose they are.

@@ -1,4 +1,4 @@
-/* Which runs of the history go when there are too many, and their removal.
+/* Chooses which runs of the history are removed when there are too many, and removes them.
  *
  * A run is renamed into history/.trash first: readers see all of it or nothing.
  *

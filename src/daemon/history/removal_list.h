@@ -1,4 +1,5 @@
-/* The folders of deleted jobs that are to be removed, and what tells the next controller which.
+/* The list of deleted jobs' folders that are to be removed; it is on the disk, so that the next
+ * controller knows it.
  *
  * Layer: program (daemon), private to the sweep. Thread: the loop's.
  */

@@ -1,5 +1,5 @@
-/* The list of jobs does not grow for ever: of the finished jobs that `muster run` made, the newest
- * stay objects; older ones are deleted, and so become runs of the history.
+/* Keeps the list of jobs from growing for ever: of the finished jobs that `muster run` made, the
+ * newest stay objects; older ones are deleted, and so become runs of the history.
  *
  * Jobs that were created otherwise stay until somebody deletes them or their time to live ends, as
  * on a cluster.

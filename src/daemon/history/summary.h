@@ -1,4 +1,4 @@
-/* A run in a few words: what `muster history` lists, and summary.json.
+/* The summary of a run: what `muster history` lists, and summary.json.
  *
  *     {"run", "namespace", "name", "uid", "state", "exitCode", "reason", "message", "started",
  *      "finished", "durationMs", "command", "ranks", "replicas": [{"name", "state", "exitCode",

@@ -1,4 +1,4 @@
-/* What one run keeps of its logs: no more than its share of the bytes, and nothing secret.
+/* Limits what one run keeps of its logs to its share of the bytes, and removes secrets.
  *
  * Layer: program (daemon); does I/O. Thread: any.
  */

@@ -1,5 +1,5 @@
-/* What this machine must have before a job is created here: the questions that only a running
- * controller can answer. The job itself was checked before (job/check/check.h).
+/* Checks what this machine must have before a job is created here: the questions that only a
+ * running controller can answer. The job itself was checked before (job/check/check.h).
  *
  * Layer: program (daemon).
  */

@@ -1,5 +1,5 @@
-/* Slow work on the disk (a recursive removal, a write that is synced) off the loop: done by a
- * thread of libuv's pool, one task of a queue after the other.
+/* Runs slow work on the disk (a recursive removal, a write that is synced) off the loop, in a
+ * thread of libuv's pool, one task after the other.
  *
  * The queue is bounded: what does not fit any more is done at once, by the caller.
  *

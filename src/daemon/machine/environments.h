@@ -1,4 +1,5 @@
-/* What the submitters' shells had in their environments, for the ranks of their jobs.
+/* Stores the environments of the shells from which jobs were submitted, for the ranks of these
+ * jobs.
  *
  * MUSTER_HOME/environments/ID, mode 0600: a list as base/variables.h has it. The job names the ID
  * (muster.dev/environment); values are in no object, no record and no log. A file comes before its

@@ -1,4 +1,4 @@
-/* Small questions about stored PyTorchJobs that several parts of the daemon ask.
+/* Small queries about stored PyTorchJobs that several parts of the daemon need.
  *
  * Layer: program (daemon).
  */

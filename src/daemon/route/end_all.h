@@ -1,4 +1,4 @@
-/* What `muster down` asks for: every job ends, and every pod of no job.
+/* Ends every job, and every pod without a job, for `muster down`.
  *
  * Layer: program (daemon). Thread: the loop's.
  */

@@ -1,4 +1,4 @@
-/* A socket of ours whose other end the supervisor of a pod's job has got. Layer: program (daemon).
+/* Makes a socket pair and gives one end to the supervisor of a pod's job. Layer: program (daemon).
  */
 #pragma once
 
