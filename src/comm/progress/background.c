@@ -1,5 +1,6 @@
-/* The progress thread: one per process, from the first started call on. It steps the lanes of the
- * communicators whose calls no user's thread waits for, and sleeps on their doorbells, or for good.
+/* The progress thread. There is one per process, from the first started call on. It steps the
+ * lanes of those communicators for which no thread of the user waits, and otherwise sleeps on
+ * their doorbells, or without a limit.
  *
  * A thread that is woken for a call whose starter waits for it at once costs more than a short
  * call, and takes a processor from another rank. Where that was so of the last calls it is not

@@ -1,5 +1,6 @@
-/* Which calls this very thread is inside of, as far as it can come back to us from there: while it
- * asks the user whether to go on, the user may abort, and must not wait for the call that asks.
+/* The calls that this thread is inside of, if they can call back into the library: while a call
+ * asks the user whether to go on, the user may abort, and the abort must not wait for the call
+ * that asks.
  *
  * Layer: comm. Memory: a place is on the stack of the call, and stays until inside_leave. Thread:
  * any; each sees its own.

@@ -1,5 +1,5 @@
-/* Stepping the requests of a lane: only by the thread that holds it, which is the one that came
- * first. A call's end is noted here, whichever thread ran it.
+/* Steps the requests of a lane. Only the thread that holds the lane does this; the first that
+ * comes gets it. The end of each call is recorded here, whichever thread ran it.
  *
  * Layer: comm. Memory: requests (request.h). Thread: any; the lane says who holds it.
  */

@@ -1,4 +1,4 @@
-/* A started call: its holders, and what may be asked of it without waiting.
+/* A started call: who holds it, and the queries that do not wait.
  *
  * Layer: comm. Memory: request.h; each thread keeps some that were freed, for it will start more.
  * Thread: any.

@@ -1,4 +1,4 @@
-/* Threads of any process asleep on words of memory. Layer: comm. Thread: any. */
+/* Lets threads of any process sleep on words of memory. Layer: comm. Thread: any. */
 #include "comm/shm/futex.h"
 
 #include "comm/system/deadline.h"

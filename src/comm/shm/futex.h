@@ -1,4 +1,4 @@
-/* Threads of any process asleep on words of memory. Layer: comm. */
+/* Lets threads of any process sleep on words of memory. Layer: comm. */
 #pragma once
 
 #include <stdatomic.h>

@@ -1,4 +1,4 @@
-/* Cache lines that change hands between two cores. Layer: comm. */
+/* Operations on cache lines that one core writes and another reads. Layer: comm. */
 #pragma once
 
 #include <stdatomic.h>

@@ -1,4 +1,4 @@
-/* Doorbells: how ranks of a host wake each other. Layer: comm. Thread: any. */
+/* Doorbells, by which ranks of a host wake each other. Layer: comm. Thread: any. */
 #include "comm/state/bell.h"
 
 #include "comm/shm/futex.h"

@@ -1,4 +1,5 @@
-/* Doorbells: how ranks of a host wake each other. Layer: comm; see wait.c, which sleeps on them. */
+/* Doorbells, by which ranks of a host wake each other. Layer: comm; see wait.c, which sleeps on
+ * them. */
 #pragma once
 
 #include "comm/state/state.h"

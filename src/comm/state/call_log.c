@@ -1,6 +1,6 @@
-/* What calls are told apart by: kind, type, operation, root and counts, as two words, and a digest
- * of them that travels with every round. And each rank's records of its last calls, in memory that
- * the others of its host read, for their error messages.
+/* How calls are told apart: kind, type, operation, root and counts are put into two words, and a
+ * digest of them goes with every round. Each rank also keeps records of its last calls, in memory
+ * that the others of its host read for their error messages.
  *
  * Layer: comm. Memory: the segment's. Thread: one writes, any reads.
  */

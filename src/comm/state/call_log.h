@@ -1,4 +1,5 @@
-/* What calls are told apart by, and what each rank says of its own. Layer: comm; see call_log.c. */
+/* How calls are told apart, and the records that each rank keeps of its own calls. Layer: comm;
+ * see call_log.c. */
 #pragma once
 
 #include "comm/state/state.h"

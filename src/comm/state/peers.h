@@ -1,4 +1,4 @@
-/* What is known of the other ranks: alive, dead, suspected, closed. Layer: comm; see peers.c. */
+/* What is known of the other ranks: alive, dead, suspected or closed. Layer: comm; see peers.c. */
 #pragma once
 
 #include <assert.h>

@@ -1,6 +1,6 @@
-/* The life of a communicator: one phase, which only goes forward, as the table in phase.c says, and
- * with it the code that closed it, in one word. And what the user's thread does with it, by which
- * an abort knows whom to wait for.
+/* The life of a communicator: one phase, which only goes forward, as the table in phase.c says.
+ * The code that closed the communicator is in the same word. Beside it is what the user's thread
+ * does with the communicator, so that an abort knows which thread to wait for.
  *
  * Layer: comm. Memory: the communicator's. Thread: any; `use` is written by the thread that makes
  * calls.

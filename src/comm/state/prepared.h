@@ -1,5 +1,6 @@
-/* A call that was checked (api/prepare.c), with all that the layers below ask about it. They read
- * no struct muster_call: what was not checked cannot be run, and nothing is worked out twice.
+/* A call that was checked (api/prepare.c), with all that the layers below need of it. These layers
+ * do not read struct muster_call: so a call that was not checked cannot be run, and nothing is
+ * computed twice.
  *
  * Layer: comm. Memory: the task's; buffers and counts are the user's.
  */

@@ -1,5 +1,6 @@
-/* Which ranks exchange with each other: all, the ranks of this host, and the leaders of all hosts
- * that have the same share (schedule/hierarchy.h). Layer: comm. Memory: the communicator's. */
+/* The groups of ranks that exchange with each other: all ranks, the ranks of this host, and the
+ * leaders of all hosts that have the same share (schedule/hierarchy.h). Layer: comm. Memory: the
+ * communicator's. */
 #include "comm/state/team.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* What may be said of types, operations and calls. Layer: comm; pure. */
+/* Names and checks of types, operations and calls. Layer: comm; pure. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* Points in time until which something may take. Layer: comm. Thread: any. */
+/* Deadlines. Layer: comm. Thread: any. */
 #include "comm/system/deadline.h"
 
 #include <stdbool.h>

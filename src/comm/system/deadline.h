@@ -1,4 +1,4 @@
-/* Points in time until which something may take, on the monotonic clock. Layer: comm. */
+/* Deadlines: points in time on the monotonic clock. Layer: comm. */
 #pragma once
 
 #include <stdint.h>

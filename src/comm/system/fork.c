@@ -1,4 +1,4 @@
-/* Watches that are called in a forked child. Layer: comm; see fork.h. */
+/* Functions that are called in a forked child. Layer: comm; see fork.h. */
 #include "comm/system/fork.h"
 
 #include <assert.h>

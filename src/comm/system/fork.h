@@ -1,5 +1,5 @@
-/* What a child must not keep after fork(): a descriptor ends when the last process that has it
- * does, and one by which others see that we live must end with us.
+/* Closes in a child what it must not keep after fork(). A descriptor ends only when the last
+ * process that has it does, and the descriptors by which others see that we live must end with us.
  *
  * Layer: comm. Memory: a watch is its owner's, and stays until fork_forget. Thread: any.
  */

@@ -1,4 +1,4 @@
-/* What membarrier(2) needs once in a process. Layer: comm. Thread: any. */
+/* Registers this process for membarrier(2), once. Layer: comm. Thread: any. */
 #pragma once
 
 #include <stdbool.h>

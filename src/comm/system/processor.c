@@ -1,4 +1,4 @@
-/* Which row of the table of tunings is this processor's. Layer: comm; see processor.h. */
+/* Finds the row of the table of tunings for this processor. Layer: comm; see processor.h. */
 #include "comm/system/processor.h"
 
 #include <stdlib.h>

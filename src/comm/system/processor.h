@@ -1,5 +1,5 @@
-/* Which row of the table of tunings is this processor's (schedule/tuning.h). Layer: comm. Thread:
- * any. */
+/* Finds the row of the table of tunings for this processor (schedule/tuning.h). Layer: comm.
+ * Thread: any. */
 #pragma once
 
 #include <muster/err.h>

@@ -1,4 +1,4 @@
-/* Structs whose size the caller says. Layer: comm; see sized.h. */
+/* Structs whose size the caller tells. Layer: comm; see sized.h. */
 #include "comm/system/sized.h"
 
 #include "core/size.h"

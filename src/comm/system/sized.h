@@ -1,5 +1,5 @@
-/* Structs of the public API whose size the caller says (include/muster/err.h, "Sized structs").
- * Only what struct_size covers is read or written.
+/* Structs of the public API whose size the caller tells (include/muster/err.h, "Sized structs").
+ * Only the bytes that struct_size covers are read or written.
  *
  * Layer: comm; pure. Memory: the caller's. Thread: any.
  */

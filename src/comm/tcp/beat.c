@@ -1,4 +1,4 @@
-/* Datagrams that say who lives. Layer: comm; see beat.h. */
+/* Heartbeats as datagrams. Layer: comm; see beat.h. */
 #include "comm/tcp/beat.h"
 
 #include <errno.h>

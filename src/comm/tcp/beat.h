@@ -1,6 +1,6 @@
-/* Signs of life as datagrams, beside a TCP connection: each arrives or is lost for itself. They use
- * the addresses and port numbers of the connection, so that nothing has to be agreed upon; where
- * datagrams do not get through nothing is lost but tolerance.
+/* Heartbeats as datagrams, beside a TCP connection: each of them arrives or is lost independently.
+ * They use the addresses and port numbers of the connection, so that nothing has to be negotiated.
+ * If datagrams do not get through, only the tolerance for lost packets is smaller.
  *
  * Layer: comm. Memory: none. Thread: one at a time.
  */

@@ -1,4 +1,4 @@
-/* How a channel and a link come to their end. Layer: comm; see ending.h. */
+/* How a channel and a link end. Layer: comm; see ending.h. */
 #include "comm/tcp/ending.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
-/* How a channel and a link come to their end: each has one state, which only goes forward, as the
- * tables in ending.c say; anything else is a mistake of ours, and asserted.
+/* How a channel and a link end: each has one state, which only goes forward, as the tables in
+ * ending.c say. Any other transition is a bug, and asserted.
  *
  * Layer: comm. Memory: the link's. Thread: a channel's state is written by the thread that holds
  * its lane (of the heartbeat channel, its mutex), a link's by the thread that holds that mutex; all

@@ -1,5 +1,5 @@
-/* The end of the links of a communicator: the last word of this rank, and what it sent before,
- * arrive though its sockets are closed.
+/* Ends the links of a communicator, so that the goodbye of this rank, and all it sent before,
+ * arrive although its sockets are closed.
  *
  * A socket that is closed with something unread, or to which something comes afterwards, resets its
  * connection, and what had not been acknowledged is lost. Therefore who leaves throws away what

@@ -1,5 +1,5 @@
-/* Sockets to other hosts: their making and end, and waiting for them. What they say of life and
- * death is in remote_heartbeat.c.
+/* Makes and ends the sockets to other hosts, and waits for them. What they tell of life and death
+ * is in remote_heartbeat.c.
  *
  * Layer: comm; see link.h.
  */

@@ -1,4 +1,4 @@
-/* Signs of life between hosts, and the last word.
+/* Heartbeats between hosts, and the goodbye message.
  *
  * Over the heartbeat socket each process says 20 times a second that it is there and what it calls,
  * and when it closes the communicator. If it ends without that last word, its process has died; the
