@@ -552,6 +552,21 @@ def test_a_status_file_that_is_none_is_replaced(muster, text):
     assert (done['phase'], done['recoveries']) == ('Done', [])
 
 
+@pytest.mark.parametrize('kind', ['device', 'pipe'])
+def test_a_status_file_that_is_no_file_is_written_to(muster, kind):
+    """And not replaced; nobody reads the pipe at first."""
+    path = muster.work / 'status'
+    path.symlink_to('/dev/null') if kind == 'device' else os.mkfifo(path)
+    coordinator = Coordinator(muster, '--status-file', 'status')
+    team = team_of(1, coordinator, Plan(10, 1))
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    train(team)
+    team.finish()
+    coordinator.end()
+    assert path.is_symlink() if kind == 'device' else b'"Done"' in os.read(reader, 1 << 16)
+    os.close(reader)
+
+
 def test_sigterm_ends_it_and_the_journal_stays(muster):
     coordinator = Coordinator(muster)
     team = team_of(1, coordinator)

@@ -10,9 +10,11 @@
 #include "base/time/timestamp.h"
 #include "coordinator/server/report.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { MODE = 0644, LINE_BYTES = 480 };
 
@@ -159,12 +161,28 @@ static json_t *make(const struct status *status)
     return build_end(&b, doc);
 }
 
+/* A device, a pipe or a link is written to, and never replaced. The loop does not wait for a pipe's
+ * reader: what it cannot take is lost, and the next text follows within a second. */
+static void put(const char *path, const char *text)
+{
+    struct stat info;
+    if (lstat(path, &info) < 0 || S_ISREG(info.st_mode)) {
+        (void)file_put(path, text, strlen(text), MODE, NULL);
+        return;
+    }
+    muster_auto(close) int fd =
+        open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, MODE);
+    if (fd >= 0) {
+        (void)file_write_bytes(fd, text, strlen(text));
+    }
+}
+
 void status_write(const char *path, const struct status *status)
 {
     muster_auto(doc) json_t *doc = path ? make(status) : NULL;
     muster_auto(free) char *text = doc ? doc_print(doc) : NULL;
     if (text) {
-        (void)file_put(path, text, strlen(text), MODE, NULL);
+        put(path, text);
     }
 }
 
@@ -197,7 +215,9 @@ void status_read_recoveries(const char *path, struct pace *pace)
     size_t count = 0, i;
     json_t *each;
     struct pace_recovery recovery;
-    if (!path || file_read(path, STATUS_BYTES_MAX, &text, &count, NULL) < 0 ||
+    struct stat info;
+    if (!path || stat(path, &info) < 0 || !S_ISREG(info.st_mode) ||
+        file_read(path, STATUS_BYTES_MAX, &text, &count, NULL) < 0 ||
         doc_parse(text, count, &doc, NULL) < 0) {
         return;
     }
