@@ -14,6 +14,8 @@ def scheduling():
     policy = {os.SCHED_FIFO: 'SCHED_FIFO', os.SCHED_RR: 'SCHED_RR'}.get(os.sched_getscheduler(0))
     if policy:
         return f'real-time priority ({policy} {os.sched_getparam(0).sched_priority})'
+    if os.sched_getscheduler(0) == os.SCHED_IDLE:
+        return 'SCHED_IDLE, what other programs leave'
     return f'nice {os.nice(0)}'
 
 
