@@ -85,7 +85,7 @@ class Gradient:
 
 
 class BackwardWatch:
-    """Calls `ended` after each outermost backward, on the thread that called it.
+    """Calls `ended` after each outermost backward, on the thread that called it, with what that was called on.
 
     Not by a callback of the engine: that one comes after the first backward within a backward, too (gradient
     checkpointing), and on the engine's thread. Tensor.backward finds torch.autograd.backward by its name, which is what
@@ -124,5 +124,5 @@ def _backward(*args, **kwargs):
         BackwardWatch.depth -= 1
     if BackwardWatch.depth == 0:
         for watch in list(BackwardWatch.watches):
-            watch.ended()
+            watch.ended(args[0] if args else kwargs.get('tensors'))
     return result

@@ -20,6 +20,7 @@ from muster.elastic import keyed, refusals, wrapping
 from muster.elastic.buffers import Buffers
 from muster.elastic.ending import EXPELLED, FAILED, LEFT_BY_SIGTERM, Expelled, Failed, Left, came_late, has_failed, left_early, say_no_gradient, say_unused, \
     tell_error, tell_exit, tell_of_errors
+from muster.elastic.finite import Losses
 from muster.elastic.gradient import BackwardWatch, Gradient
 from muster.elastic.loader import Loader
 from muster.elastic.passes import Pass, Plan, check_micro_batches, rest_of_share
@@ -72,6 +73,7 @@ class Job:
         self.share = []  # the passes that are this worker's; only with a step function more than the one in hand
         self.transaction_, self.took = None, False
         self.finished = self.terminated = self.warned = False
+        self.losses = Losses(self.model)
         self.exited = None  # the SystemExit of the data set's code that ends this process
         self.joined_at = None  # {'epoch', 'version'} of the first pass with others' state, until somebody has seen it
         self.before_publish = None  # called before others may read the state
@@ -337,15 +339,16 @@ class Job:
             print(f"muster.elastic: after step {self.info['diverged_version']} the state of rank {self.info['diverged_rank']} was not that of the "
                   'others: a bit of it had changed by itself, and it has the state from them now', flush=True)
 
-    def _backward_ended(self):
+    def _backward_ended(self, roots):
         pass_ = self.pass_
         if pass_ is None or not self.gradient.touched or self.finished:
             return
         self.gradient.touched = False
         pass_.backwards += 1
         if self.transaction_ is not None:
-            self.transaction_.backward_ended()
+            self.transaction_.backward_ended(roots)
             return
+        self.losses.note(pass_, roots)
         if pass_.given:
             raise NotImplementedError(
                 f'backward() has reached the parameters {pass_.backwards} times in a pass: add the losses up and call it once, or '
@@ -387,7 +390,7 @@ class Job:
         if pass_ is None or self.finished:
             return inner(closure, *args, **kwargs) if closure is not None else inner(*args, **kwargs)
         if self.transaction_ is not None:
-            return self.transaction_.step(inner, closure, args, kwargs)
+            return self.transaction_.step(optimizer, inner, closure, args, kwargs)
         if optimizer in pass_.stepped:
             raise NotImplementedError('step() of an optimizer came twice in a pass: a pass is one update, but in a function that '
                                       'job.transaction() has wrapped')
@@ -399,6 +402,7 @@ class Job:
         if not pass_.committed:
             return loss
         pass_.stepped.add(optimizer)
+        self.losses.check(pass_, optimizer, kwargs)
         result = inner(*args, **kwargs)
         return result if loss is None else loss
 

@@ -16,6 +16,7 @@ from torch.utils.data import DataLoader, IterableDataset, default_collate
 
 from muster.elastic import children, keyed
 from muster.elastic.ending import add_note, is_by_the_data
+from muster.elastic.passes import listed
 
 _PR_SET_PDEATHSIG = 1
 _REFUSED = ('sampler', 'batch_sampler', 'drop_last', 'shuffle', 'batch_size')
@@ -47,11 +48,6 @@ class Items:
 
     def __len__(self):
         return sys.maxsize
-
-
-def _listed(records):
-    more = f' and {len(records) - 20} more' if len(records) > 20 else ''
-    return f"records {', '.join(map(str, records[:20]))}{more}"
 
 
 class Collate:
@@ -192,7 +188,7 @@ class Loader:
         try:
             return self.collate(items)
         except (Exception, SystemExit) as error:
-            add_note(error, f"the batch of {_listed(records)} cannot be put together")
+            add_note(error, f"the batch of {listed(records)} cannot be put together")
             raise
 
     # ---- ahead
@@ -242,7 +238,7 @@ class Loader:
         except children.Died:
             raise
         except Exception as error:
-            add_note(error, f"the loader's processes were reading {_listed(self.feed.issued[0][1])}")
+            add_note(error, f"the loader's processes were reading {listed(self.feed.issued[0][1])}")
             raise
         self.feed.issued.popleft()
         return batch

@@ -21,6 +21,11 @@ class Pass:
         return self.committed and self.backwards > 0 and not self.stepped
 
 
+def listed(records):
+    more = f' and {len(records) - 20} more' if len(records) > 20 else ''
+    return f"records {', '.join(map(str, records[:20]))}{more}"
+
+
 class Plan:
     """What is trained: all workers of the job have the same."""
 

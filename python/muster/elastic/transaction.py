@@ -6,10 +6,13 @@ backward, where all workers' gradients are summed; then, with that mean, up to t
 through; several begin again from the undo copy for each sum, as a function cannot be left and entered in its middle.
 Earlier batches' calls had to return something before: they have run without effect.
 """
+import math
+
 import torch
 
 from muster import _muster
 from muster.elastic import keyed
+from muster.elastic.finite import is_finite
 from muster.elastic.memory import buffer_of
 from muster.elastic.undo import Undo
 
@@ -143,20 +146,21 @@ class Transaction:
 
     # ---- within the function
 
-    def backward_ended(self):
+    def backward_ended(self, roots):
         if not self.running:
             raise RuntimeError('backward() has reached the parameters outside of the step function: all of a pass is in it')
         if self.dry:
             return
         gradient = self.job.gradient
         if self.at >= len(self.sums):
+            self.job.losses.note(self.one, roots)
             gradient.gather()
             if self.job.sum and self.one.records:
                 gradient.scale(1 / self.one.share)
         self._meet(gradient.flat)
         gradient.put_back()
 
-    def step(self, inner, closure, args, kwargs):
+    def step(self, optimizer, inner, closure, args, kwargs):
         """An optimizer's step()."""
         if not self.running:
             raise RuntimeError('step() of an optimizer outside of the step function: all of a pass is in it')
@@ -165,9 +169,14 @@ class Transaction:
                 return None
             with torch.enable_grad():
                 return closure()
+        losses = self.job.losses
         if closure is None:
+            losses.check(self.one, optimizer, kwargs)
             return inner(*args, **kwargs)
-        return inner(lambda: self._evaluate(closure), *args, **kwargs)
+        loss = inner(lambda: self._evaluate(closure), *args, **kwargs)
+        if not losses.told and not is_finite(loss):
+            losses.tell(self.one)  # a line search may try what is not finite, and goes back
+        return loss
 
     def _evaluate(self, closure):
         """A closure's loss is the mean over all records, as its gradient is."""
@@ -178,6 +187,8 @@ class Transaction:
                 self.loss.mul_(1 / self.one.share)
         self._meet(self.loss)
         mean = self.loss.item()
+        if not math.isfinite(mean):
+            self.job.losses.ruined = self.version
         return torch.full_like(loss.detach(), mean) if isinstance(loss, torch.Tensor) else mean
 
     def _meet(self, flat):

@@ -165,7 +165,7 @@ def gradients():
     """A parameter without a gradient has none afterwards, a backward in a backward is none of its own."""
     net = network()
     gradient, seen = Gradient(list(net.parameters())), []
-    hooks, watch = gradient.watch(), BackwardWatch(lambda: seen.append(gradient.touched))
+    hooks, watch = gradient.watch(), BackwardWatch(lambda _: seen.append(gradient.touched))
     watch.start()
     inner = checkpoint(net[0], torch.randn(4, 5, requires_grad=True), **(
         {'use_reentrant': True} if torch.__version__ >= '2' else {}))
