@@ -1,7 +1,7 @@
 """A loss that is NaN or infinite is told once, where an optimizer updates the model by its gradient.
 
-What is looked at in each pass is the loss alone, one number: who meets an odd one knows its records. Gradients and parameters are
-looked at after that only. A GradScaler that skips its step applies nothing, and nothing is told.
+In each pass only the loss, one number, is looked at: a worker that meets an odd one knows its records. Gradients and parameters are
+looked at only after that. A GradScaler that skips its step applies nothing, and nothing is told.
 """
 import math
 import sys
@@ -13,7 +13,7 @@ from muster.elastic.slots import params_of
 
 
 def _values(roots):
-    """Of what backward() was called on: losses, but no tensors that came with gradients of their own."""
+    """The absolute values of the losses that backward() was called on; tensors that came with gradients of their own are left out."""
     for one in (roots,) if isinstance(roots, torch.Tensor) else roots or ():
         if one.numel() == 1:
             yield abs(one.item())
@@ -33,7 +33,7 @@ def _is_left_to_scaler(optimizer, options):
 
 
 class Losses:
-    """Of this worker's passes of the step under way, those that are not finite."""
+    """The losses of this worker's passes of the current step that are not finite."""
 
     def __init__(self, model):
         self.model, self.odd, self.told = model, [], False
