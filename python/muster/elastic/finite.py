@@ -40,27 +40,30 @@ class Losses:
         self.ruined = 0  # the step in which the mean was not finite: what follows in it comes from that
 
     def note(self, pass_, roots):
+        """Called after each backward, while the model is as it was for it."""
         for value in _values(roots) if not self.told and pass_.records and self.ruined != pass_.version else ():
             if not math.isfinite(value):
-                self.odd = [(one, other) for one, other in self.odd if one.version == pass_.version] + [(pass_, value)]
+                before = [name for name, param in self.model.named_parameters() if not _are_finite([param.detach()])]
+                self.odd = [one for one in self.odd if one[0].version == pass_.version] + [(pass_, value, before)]
 
     def check(self, pass_, optimizer, options):
         """Before its step() takes effect."""
         if not self.odd or self.told or _is_left_to_scaler(optimizer, options):
             return
         if not _are_finite(param.grad for param in params_of(optimizer)):
-            self.tell(pass_, [name for name, param in self.model.named_parameters() if not _are_finite([param.detach()])])
+            self.tell(pass_)
 
-    def tell(self, pass_, before=()):
-        """before: the parameters that were not finite before this update: then all workers meet it, and one says it."""
+    def tell(self, pass_):
+        """When parameters were not finite before this update, all workers meet it, and one of them prints it."""
         found = [one for one in self.odd if one[0].version == pass_.version]
         if not found:
             return
         self.told = True
-        (first, value), more = found[0], f' and {len(before) - 1} more' if len(before) > 1 else ''
+        first, value, before = found[0]
         if not before:
             print(f'muster.elastic: in step {first.version} the loss of {listed(first.records)} is {value} (rank {first.rank} of {first.size}), and an '
                   'optimizer has updated the model by its gradient, which is not finite. This is said once', file=sys.stderr, flush=True)
         elif first.rank == 0:
+            more = f' and {len(before) - 1} more' if len(before) > 1 else ''
             print(f'muster.elastic: in step {first.version} the loss is {value}, as an update before it has made parameters that are not finite: '
                   f'{before[0]}{more}. Perhaps the learning rate is too high. This is said once', file=sys.stderr, flush=True)
