@@ -46,6 +46,18 @@ static int read_pass_limit(struct cli *cli, struct server_options *ret)
     return r < 0 ? r : args_duration(&cli->args, "pass-timeout-max", &ret->pass_max_ms, &cli->err);
 }
 
+static int check_sizes(int64_t least, int64_t first, int64_t most, struct muster_err *err)
+{
+    if (first < least) {
+        return muster_fail(err, MUSTER_EINVAL, "--first-size %lld is less than --min-size %lld",
+                           (long long)first, (long long)least);
+    }
+    return first <= most ? 0
+                         : muster_fail(err, MUSTER_EINVAL, "%s %lld is more than --max-size %lld",
+                                       first > least ? "--first-size" : "--min-size",
+                                       (long long)first, (long long)most);
+}
+
 static int read_sizes(struct cli *cli, struct server_options *ret)
 {
     int64_t least = 0, most = 0, first = 0, micro_batches = 0, max_steps = 0;
@@ -58,11 +70,7 @@ static int read_sizes(struct cli *cli, struct server_options *ret)
     r = r < 0 ? r : args_duration(&cli->args, "first-wait", &ret->first_ms, &cli->err);
     r = r < 0 ? r : read_pass_limit(cli, ret);
     first = first > 0 ? first : least;
-    if (r == 0 && (least > first || first > most)) {
-        r = muster_fail(&cli->err, MUSTER_EINVAL,
-                        "--min-size %lld, --first-size %lld and --max-size %lld must not fall",
-                        (long long)least, (long long)first, (long long)most);
-    }
+    r = r < 0 ? r : check_sizes(least, first, most, &cli->err);
     ret->sizes = (struct rendezvous_config){
         .min_size = (uint32_t)least, .max_size = (uint32_t)most, .first_size = (uint32_t)first};
     ret->micro_batches = (uint32_t)micro_batches;
