@@ -4,7 +4,6 @@ As in test_faults.py the model is a ledger (each record counts once per epoch) a
 """
 import json
 import os
-import shutil
 import signal
 
 import pytest
@@ -14,10 +13,11 @@ from job import Job
 from program import wait_for
 
 SHAPE = dict(records=97, batch=4, micro_batches=5, epochs=20)
+STEPS_A_LOOK = 2
 
 
 class Saved(Job):
-    """A job with a folder of checkpoints."""
+    """A job with a folder of checkpoints. Its workers go on only while the test waits for something, however late it comes to that."""
 
     def __init__(self, folder, every=7, keep=None, **options):
         super().__init__(folder, **dict(SHAPE, sleep_ms=2, **options))
@@ -25,6 +25,17 @@ class Saved(Job):
         self.environment.update(MUSTER_CHECKPOINT=str(self.kept), MUSTER_CHECKPOINT_STEPS=str(every))
         if keep:
             self.environment['MUSTER_CHECKPOINT_KEEP'] = str(keep)
+        self.gate = self.folder / 'gate'
+        self.gate.touch()
+        self.environment.update(MUSTER_TEST_GATE=str(self.gate), MUSTER_TEST_GO=str(self.folder / 'go'))
+        self.held = True
+
+    def go_on_until(self, condition, what):
+        def look():
+            with open(self.gate, 'ab') as gate:
+                gate.write(bytes(max(0, self.version() + STEPS_A_LOOK - gate.tell())))
+            return condition()
+        wait_for(look, what)
 
     def files(self):
         return sorted(self.kept.glob('*.checkpoint')) if self.kept.exists() else []
@@ -39,14 +50,14 @@ class Saved(Job):
 
     def wait_for_another(self):
         before = max(self.told('checkpoint'), default=0)
-        wait_for(lambda: max(self.told('checkpoint'), default=0) > before, 'another checkpoint')
+        self.go_on_until(lambda: max(self.told('checkpoint'), default=0) > before, 'another checkpoint')
 
 
 def go_on(job):
     """All are killed: others go on from the newest checkpoint that the coordinator has, or a newer one."""
     newest = max(job.told('checkpoint'))
     both = job.add_workers(2)
-    wait_for(lambda: all(worker.steps() for worker in both), 'steps')
+    job.go_on_until(lambda: all(worker.steps() for worker in both), 'steps')
     assert min(worker.steps()[0][0] for worker in both) > newest
     assert max(job.told('restored')) >= newest
 
@@ -71,7 +82,7 @@ def test_all_leave_and_who_comes_next_goes_on_from_the_newest_checkpoint_which_i
         job.wait_for_another()
         for worker in both:
             worker.send(signal.SIGTERM)
-        wait_for(lambda: not any(worker.alive() for worker in both), 'both have left')
+        job.go_on_until(lambda: not any(worker.alive() for worker in both), 'both have left')
         assert [worker.end()[0] for worker in both] == ['left', 'left']
         go_on(job)
         assert job.wait_for_end() == 0
@@ -126,7 +137,7 @@ def test_a_damaged_checkpoint_is_refused_and_the_one_before_it_taken(tmp_path):
         for path in damaged:
             spoil(path)
         both = job.add_workers(2)
-        wait_for(lambda: all(worker.steps() for worker in both), 'steps')
+        job.go_on_until(lambda: all(worker.steps() for worker in both), 'steps')
         assert known[-2] in job.told('restored')
         assert min(worker.steps()[0][0] for worker in both) == known[-2] + 1
         assert 'cannot read the checkpoint of version' in job.log()
@@ -173,7 +184,7 @@ def test_what_cannot_be_written_is_said_and_training_goes_on(tmp_path):
     with Saved(tmp_path) as job:
         job.add_worker()
         job.wait_for_another()
-        shutil.rmtree(job.kept)
-        wait_for(lambda: 'cannot write the checkpoint of version' in job.log(), 'a warning')
+        job.kept.rename(job.folder / 'elsewhere')  # whole, though one is being written
+        job.go_on_until(lambda: 'cannot write the checkpoint of version' in job.log(), 'a warning')
         assert job.wait_for_end() == 0
         check_ends(job)
