@@ -26,6 +26,20 @@ def test_an_error_of_the_step_function(world, python):
     assert 'muster: the job has failed: ' in coordinator.splitlines()[-1]
 
 
+def test_all_lines_of_an_error_are_in_the_one_that_says_why(world, python):
+    """As far as there is room: the one that matters may be any of them."""
+    _, other, coordinator = failed(world, python, 'lines', 0)
+    said = 'RuntimeError: Error(s) in loading state_dict: Missing key(s): "weight". Unexpected key(s): "weigth". and so on and so on'
+    assert said in other and said in coordinator.splitlines()[-1] and coordinator.splitlines()[-1].endswith('…'), coordinator
+
+
+@pytest.mark.parametrize('loaders', [0, 2])
+def test_all_lines_of_an_error_of_an_item_are_in_it_too(world, python, loaders):
+    """Of one in a loader's process, which tells of it by a message that has a traceback, no more."""
+    coordinator = failed(world, python, 'lines of an item', loaders)[2]
+    assert coordinator.splitlines()[-1].endswith('record 41 of 97 cannot be read: ValueError: the image is damaged: its header'), coordinator
+
+
 def test_that_batchnorm_gets_one_record_at_the_end_of_an_epoch_is_explained(world, python):
     """The error does not say where the batch of one record comes from: 97 records, 4 in a micro-batch."""
     culprit, other, coordinator = failed(world, python, 'norm', 0)

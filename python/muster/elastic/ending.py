@@ -16,6 +16,7 @@ EXPELLED = 138  # 128 + SIGUSR1: what restartPolicy ExitCode takes for "start it
 FAILED = 65  # as muster.EFAILED: starting it again would not help
 NOTE = 'muster.elastic: '  # at the beginning of what is added to an error
 _WHY_BYTES = 3500  # of a job's failure
+_LINE_MAX = 400  # characters of its first line
 
 
 class Left(SystemExit):
@@ -71,13 +72,21 @@ def add_note(error, note):
         print(NOTE + note, file=sys.stderr, flush=True)
 
 
+def _message(error):
+    """In one line. Of an error in a loader's process it is what follows on the traceback there."""
+    lines = [line for line in str(error).splitlines() if line.strip() and not line.startswith(NOTE)]
+    if any(line.startswith('Original Traceback') for line in lines):
+        lines = lines[max(i for i, line in enumerate(lines) if not line[0].isspace()):]
+    return ' '.join(' '.join(lines).split()).removeprefix(f'{type(error).__name__}: ')
+
+
 def _why(error):
     """A line, and the end of the traceback: what the coordinator's log has room for."""
     text = ''.join(traceback.format_exception(type(error), error, error.__traceback__)).replace('\0', '?').rstrip()
     lines = [line.strip() for line in text.splitlines()]
     said = [line[len(NOTE):] for line in lines if line.startswith(NOTE)]
-    what = str(error).strip().splitlines()
-    first = ': '.join(said[:1] + [type(error).__name__] + what[-1:])[:400]
+    first = ': '.join(filter(None, said[:1] + [type(error).__name__, _message(error)]))
+    first = first if len(first) <= _LINE_MAX else first[:_LINE_MAX - 1] + '…'
     rest = text.encode(errors='replace')[-_WHY_BYTES + 1000:].decode(errors='ignore')
     return f'{first}\n{rest}'
 
