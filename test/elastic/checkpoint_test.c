@@ -349,6 +349,22 @@ static void names_are_read_as_they_are_written(void **state)
     }
 }
 
+static void a_file_is_no_folder(void **state)
+{
+    (void)state;
+    char folder[TEST_FOLDER_BYTES], path[256];
+    char *ret = NULL;
+    struct muster_err err = MUSTER_ERR_INIT;
+    test_folder_make(folder);
+    (void)snprintf(path, sizeof path, "%s/model.pt", folder);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0700);
+    assert_true(fd >= 0 && close(fd) == 0);
+    assert_int_equal(folder_open(path, &ret, &err), MUSTER_ECREATE);
+    assert_non_null(strstr(err.text, "model.pt: Not a directory"));
+    free(ret);
+    test_folder_remove(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -362,6 +378,7 @@ int main(void)
         cmocka_unit_test(what_the_job_may_go_back_to_is_kept),
         cmocka_unit_test(what_a_dead_writer_has_left_goes),
         cmocka_unit_test(names_are_read_as_they_are_written),
+        cmocka_unit_test(a_file_is_no_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

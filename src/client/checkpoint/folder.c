@@ -17,8 +17,13 @@ int folder_open(const char *path, char **ret, struct muster_err *err)
         return muster_fail(err, MUSTER_ECREATE, "cannot make the folder of checkpoints %s: %s",
                            path, strerror(errno));
     }
+    struct stat info;
     *ret = realpath(path, NULL);
-    if (!*ret || access(*ret, R_OK | W_OK | X_OK) < 0) {
+    bool is_file = *ret && stat(*ret, &info) == 0 && !S_ISDIR(info.st_mode);
+    if (is_file) {
+        errno = ENOTDIR; /* access() would speak of rights, or find a program fit */
+    }
+    if (is_file || !*ret || access(*ret, R_OK | W_OK | X_OK) < 0) {
         return muster_fail(err, MUSTER_ECREATE, "checkpoints cannot be kept in %s: %s", path,
                            strerror(errno));
     }
