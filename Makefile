@@ -24,7 +24,7 @@ build: configure ## build/bin/muster, build/lib/libmuster.{so,a}, build/python
 	@cmake --build $(BUILD)
 
 test: ready-test build ## every test that takes under a minute and needs no cluster
-	@tools/run-tests $(BUILD)
+	@tools/limited - tests tools/run-tests $(BUILD)
 
 test-kubernetes: ready-test build ## tests against a real kube-apiserver and etcd, which it builds first, once (needs Go)
 	@MUSTER_BUILD=$(abspath $(BUILD)) $$(tools/python-with-torch pytest) -m pytest -q test/kubernetes

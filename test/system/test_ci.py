@@ -82,6 +82,40 @@ def test_what_dies_without_a_count_beside_another_suite_is_a_failure(project):
     assert code == 1 and lines[-1] == '1 passed, 1 failed, 0 skipped'
 
 
+NAP = f'1000.{os.getpid()}'
+RUNS = f'setsid sleep {NAP} & trap "" TERM; touch {{0}}; while :; do wait; done'
+
+
+def is_running(*words):
+    listed = subprocess.run(['ps', '-eo', 'args='], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return ' '.join(words) in listed.splitlines()
+
+
+def test_a_signal_to_it_alone_ends_its_suites(project):
+    """Who hears no signal, and who runs beside another suite."""
+    project.suites(fuzz=RUNS.format('fuzzing'), podman=f'touch up; exec sleep {NAP}')
+    process = project.start('suite-fuzz', 'suite-podman')
+    for name in ('up', 'fuzzing'):
+        wait_for((project.folder / name).exists, f'{name}: it runs')
+    process.terminate()
+    process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 128 + signal.SIGTERM and not is_running('sleep', NAP)
+
+
+def test_a_signal_to_make_test_ends_its_suites(project):
+    shutil.copy(SOURCE / 'Makefile', project.folder)
+    (project.folder / 'build').mkdir()
+    (project.folder / 'build/build.ninja').touch()
+    project.write('cmake', ':')
+    project.write('tools/run-tests', f'setsid sleep {NAP} & touch up; wait')
+    env = {**os.environ, 'PATH': f'{project.folder}:{os.environ["PATH"]}'}
+    process = subprocess.Popen(['make', 'test'], cwd=project.folder, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    wait_for((project.folder / 'up').exists, 'the suites run')
+    process.terminate()
+    process.communicate(timeout=LIMIT_S)
+    assert process.returncode != 0 and not is_running('sleep', NAP)
+
+
 def test_ctrl_c_ends_what_runs_beside(project):
     project.suites(fuzz='touch fuzzing; exec sleep 1000.5', podman='trap "touch ended; exit 1" INT; touch up; while :; do sleep 0.1; done')
     process = project.start('suite-fuzz', 'suite-podman')

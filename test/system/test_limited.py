@@ -1,5 +1,6 @@
 """tools/limited and tools/run-parts: what hangs is ended and named, with the stacks of the test; nothing of it is left."""
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -64,6 +65,41 @@ def test_a_part_that_hangs_says_in_which_test(tmp_path):
     assert f'limit: part test_hang.py --rootdir=. was not over within {15 * PATIENCE} s; what runs:' in output
     assert ' in test_waits_for_ever' in output and '0 passed, 1 failed, 0 skipped' in output
     assert not running('sleep', '1000.25')
+
+
+FIRST, SECOND = (f'{second}.{os.getpid()}' for second in (1000, 1001))
+ENDS = f'''import subprocess, threading, time
+import pytest
+@pytest.fixture
+def started():
+    left = subprocess.Popen(['sleep', {FIRST!r}], start_new_session=True)
+    yield
+    time.sleep(1)
+    left.kill()
+    open('ended', 'a').write('once ')
+def test_waits_for_ever(started):
+    subprocess.Popen(['sleep', {SECOND!r}], start_new_session=True)
+    open('up', 'w').close()
+    threading.Event().wait()
+def test_is_not_reached():
+    open('reached', 'w').close()
+'''
+
+
+@pytest.mark.parametrize('send, code', [(lambda process: process.terminate(), 143), (lambda process: os.killpg(process.pid, signal.SIGINT), 130)],
+                         ids=['SIGTERM', 'Ctrl-C'])
+def test_a_signal_ends_what_runs_and_each_test_has_its_end(tmp_path, send, code):
+    (tmp_path / 'test_ends.py').write_text(ENDS)
+    (tmp_path / 'test_later.py').write_text('def test_is_not_reached():\n    open("reached", "w").close()\n')
+    command = [SOURCE / 'tools/limited', '-', 'all', 'sh', '-c', f'printf "test_ends.py --rootdir=.\\ntest_later.py --rootdir=.\\n" | {SOURCE}/tools/run-parts log {sys.executable} ""']
+    process = subprocess.Popen(command, cwd=tmp_path, env={**os.environ, 'PARTS_AT_ONCE': '1'}, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    wait_for((tmp_path / 'up').exists, 'the test waits')
+    send(process)
+    output, _ = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == code and 'ended: all was told to end by SIG' in output
+    assert (tmp_path / 'ended').read_text() == 'once ' and not (tmp_path / 'reached').exists()
+    assert not running('sleep', FIRST) and not running('sleep', SECOND)
 
 
 def test_so_many_parts_run_at_once_as_are_asked_for(tmp_path):
