@@ -35,9 +35,9 @@
 #include <sys/file.h>
 
 enum {
-    LOOK_MS = 500,         /* how often it asks whether it is needed */
-    SHUTDOWN_LOOK_MS = 20, /* … whether all has ended, when it is to leave */
-    LONELY_MS_MAX = 3000,  /* how long it stays without client and job */
+    POLL_MS = 500,         /* how often it checks whether it is still needed */
+    SHUTDOWN_POLL_MS = 20, /* how often, once it is to leave, it checks whether all has ended */
+    IDLE_MS_MAX = 3000,    /* how long it runs without clients and jobs */
 };
 
 struct daemon {
@@ -58,7 +58,7 @@ struct daemon {
     uv_timer_t look;
     uv_signal_t on_term;
     uv_signal_t on_int;
-    int64_t lonely_since_ms; /* 0: somebody is here */
+    int64_t idle_since_ms; /* 0: there are clients or jobs */
 };
 
 /* Another controller is no failure: the command that started this one needs just that. */
@@ -146,11 +146,11 @@ static bool may_leave(struct daemon *d)
     }
     int64_t now_ms = (int64_t)uv_now(&d->loop);
     if (is_needed(d)) {
-        d->lonely_since_ms = 0;
-    } else if (d->lonely_since_ms == 0) {
-        d->lonely_since_ms = now_ms;
+        d->idle_since_ms = 0;
+    } else if (d->idle_since_ms == 0) {
+        d->idle_since_ms = now_ms;
     }
-    return d->lonely_since_ms && now_ms - d->lonely_since_ms >= LONELY_MS_MAX;
+    return d->idle_since_ms && now_ms - d->idle_since_ms >= IDLE_MS_MAX;
 }
 
 static void on_look(uv_timer_t *timer)
@@ -167,7 +167,7 @@ static void on_look(uv_timer_t *timer)
 static void on_shutdown(void *data)
 {
     struct daemon *d = data;
-    uv_timer_start(&d->look, on_look, SHUTDOWN_LOOK_MS, SHUTDOWN_LOOK_MS);
+    uv_timer_start(&d->look, on_look, SHUTDOWN_POLL_MS, SHUTDOWN_POLL_MS);
 }
 
 static void on_signal(uv_signal_t *handle, int number)
@@ -185,7 +185,7 @@ static void watch_signals(struct daemon *d)
     uv_timer_init(&d->loop, &d->look);
     uv_signal_init(&d->loop, &d->on_term);
     uv_signal_init(&d->loop, &d->on_int);
-    uv_timer_start(&d->look, on_look, LOOK_MS, LOOK_MS);
+    uv_timer_start(&d->look, on_look, POLL_MS, POLL_MS);
     uv_signal_start(&d->on_term, on_signal, SIGTERM);
     uv_signal_start(&d->on_int, on_signal, SIGINT);
 }
