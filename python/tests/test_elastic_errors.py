@@ -136,3 +136,12 @@ def test_a_gradient_that_no_optimizer_uses_is_said_once(world, python, kind, sai
     worker = job.start('elastic_error.py', kind, 0)
     worker.end()
     assert worker.text().count('no optimizer.step() came with its gradient') == said and 'trained' in worker.text()
+
+
+@pytest.mark.parametrize('kind, said', [('scheduler', 1), ('known', 0), ('none', 0)])
+def test_a_scheduler_that_the_job_does_not_know_is_said_once(world, python, kind, said):
+    """Learning rates would differ from worker to worker once one comes or goes, and so would the models."""
+    job = world(1, python)
+    worker = job.start('elastic_error.py', kind, 0)
+    worker.end()
+    assert worker.text().count('a scheduler changes the learning rate of SGD, and the job does not know it') == said and 'trained' in worker.text()

@@ -132,6 +132,8 @@ class Job:
         for param in [p for one in self.optimizers for p in params_of(one)] + list(self.model.parameters()):
             known[param] = None
         refusals.check_closures(self.optimizers, self.transaction_)
+        if self.before_publish is None:  # scripts of ElasticDL set their scheduler by the epoch
+            refusals.say_unknown_schedulers(self)
         self.gradient, self.buffers = Gradient(list(known)), Buffers(self.model)
         self.state = State(self.model, self.optimizers, self.others, [buffer for _, buffer in self.buffers.sent],
                            with_random=self.seed is None and self._keeps_checkpoints())

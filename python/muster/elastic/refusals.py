@@ -1,4 +1,6 @@
-"""What muster.elastic cannot train, said in a sentence before training begins; and DDP, which it takes the place of."""
+"""What muster.elastic cannot train, said in a sentence before training begins, and what it was not told of; and DDP, which it takes the place of."""
+import sys
+
 import torch
 from torch import nn
 
@@ -30,6 +32,21 @@ def check_closures(optimizers, transaction):
     if transaction is None and any(isinstance(optimizer, torch.optim.LBFGS) for optimizer in optimizers):
         _refuse('no LBFGS in a plain loop', 'a step of it needs the gradient at several points. Put the pass into a function, and '
                 'call job.transaction(function) in its place')
+
+
+def _has_scheduler(optimizer):
+    """A scheduler counts the optimizer's steps, and marks the method by which it does: torch 1.13, torch 2."""
+    return getattr(optimizer.step, '_with_counter', False) or getattr(optimizer.step, '_wrapped_by_lr_sched', False)
+
+
+def say_unknown_schedulers(job):
+    """Such a scheduler advances with each pass, and starts anew in a worker that joins: the workers' learning rates, and their models, would differ."""
+    known = [other for other in job.others.values() if not isinstance(other, nn.Module) and not hasattr(other, 'unscale_')]
+    for optimizer in job.optimizers:
+        if _has_scheduler(optimizer) and not any(getattr(other, 'optimizer', optimizer) is optimizer for other in known):
+            print(f'muster.elastic: a scheduler changes the learning rate of {type(optimizer).__name__}, and the job does not know it: when workers come or '
+                  'go, each worker has another learning rate, and their models differ. Use Job(model, optimizer, scheduler), or job.register(name, scheduler), '
+                  'before the first batch', file=sys.stderr, flush=True)
 
 
 def replace_ddp(model):

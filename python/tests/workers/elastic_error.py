@@ -1,5 +1,5 @@
 """A worker of an elastic job whose code, or whose data set, has an error at record 41. Which one (breaks, quits: it ends its loop; stops: that over an epoch's batches alone; forgets: backward(); accumulates: its
-optimizer steps after each second batch; exits: the data set
+optimizer steps after each second batch; scheduler: one that the job does not know; known: one that it does; exits: the data set
 ends the process; told: a signal does while the data set is read; norm: its model cannot train on one record, which is what an epoch ends with), and the loader's workers: its arguments."""
 import os
 import signal
@@ -42,7 +42,8 @@ class Numbers(Dataset):
 signal.signal(signal.SIGUSR1, lambda number, frame: sys.exit(5))
 model = nn.Sequential(nn.Linear(1, 2), nn.BatchNorm1d(2), nn.Linear(2, 1)) if KIND == 'norm' else nn.Linear(1, 1)
 optimizer = optim.SGD(model.parameters(), lr=1e-6)
-job = muster.elastic.Job(model, optimizer, micro_batches=2)
+scheduler = optim.lr_scheduler.StepLR(optimizer, 1) if KIND in ('scheduler', 'known') else None
+job = muster.elastic.Job(model, optimizer, scheduler if KIND == 'known' else None, micro_batches=2)
 loader = job.loader(Numbers(), 4, epochs=3, num_workers=int(sys.argv[2]))
 count = 0
 elastic_pace.hold()
