@@ -7,7 +7,7 @@
 
 enum {
     LEAST_MS = 10000,
-    FIRST_MS = 120000, /* of a process's first pass: it compiles, and fills caches */
+    FIRST_MS = 120000, /* of a size that is new to the process: it compiles, and fills caches */
     MEDIANS = 20,
     IDLE_MS = 5000, /* a member that has nothing at hand for so long waits: passes are reported
                        within 2 s */
@@ -23,6 +23,9 @@ void arbiter_hang_note(struct arbiter *a, struct card *card, struct shard_range 
     bool ends = card->at_hand.count > 0;
     if (ends) {
         h->passes[h->pass_count++ % ARBITER_PASSES_KEPT] = a->now_ms - card->since_ms;
+        uint32_t count = card->at_hand.count;
+        card->least = card->passes == 0 || count < card->least ? count : card->least;
+        card->most = count > card->most ? count : card->most;
         card->passes++;
     }
     card->since_ms = a->now_ms;
@@ -50,7 +53,8 @@ static int64_t median_ms(const struct hangs *h)
 
 static int64_t limit_ms(const struct arbiter *a, const struct card *card)
 {
-    int64_t least = card->passes > 0 ? LEAST_MS : FIRST_MS, usual = MEDIANS * median_ms(&a->hangs);
+    bool met = card->at_hand.count >= card->least && card->at_hand.count <= card->most;
+    int64_t least = met ? LEAST_MS : FIRST_MS, usual = MEDIANS * median_ms(&a->hangs);
     int64_t limit = usual > least ? usual : least;
     if (a->hangs.limit_ms > 0) {
         return a->hangs.limit_ms;

@@ -21,6 +21,7 @@ struct card {
     uint64_t told_in;           /* the generation in which it computes that */
     int64_t since_ms;           /* when it told so */
     uint64_t passes;            /* that it told of, and brought back */
+    uint32_t least, most;       /* records of those; both are 0 before the first */
     bool expired;
     bool silent; /* it is given up as its lease ran out: nobody knows of its process */
     char name[ARBITER_NAME_BYTES]; /* of its pod, clean; "": it has said none */

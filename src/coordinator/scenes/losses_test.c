@@ -57,6 +57,37 @@ static void a_first_pass_may_take_long(void **state)
     end_scene(scene);
 }
 
+/* A model that is compiled is compiled anew for the last, smaller micro-batch of an epoch. */
+static void a_pass_of_another_size_may_take_long(void **state)
+{
+    (void)state;
+    struct scene *scene = planned_scene();
+    has_at_hand(scene, 2, 4, 4);
+    ticks(scene, 1000);
+    has_at_hand(scene, 2, 20, 2);
+    ticks(scene, 119000);
+    assert_int_equal(scene->hangs, 0);
+    ticks(scene, 1000);
+    assert_int_equal(scene->hangs, 2);
+    end_scene(scene);
+}
+
+static void sizes_between_those_that_were_met_are_not_new(void **state)
+{
+    (void)state;
+    struct scene *scene = planned_scene();
+    has_at_hand(scene, 2, 4, 4);
+    ticks(scene, 1000);
+    has_at_hand(scene, 2, 20, 2);
+    ticks(scene, 1000);
+    has_at_hand(scene, 2, 4, 3);
+    ticks(scene, 19000);
+    assert_int_equal(scene->hangs, 0);
+    ticks(scene, 1000);
+    assert_int_equal(scene->hangs, 2);
+    end_scene(scene);
+}
+
 static void a_first_pass_may_take_the_most_that_any_may(void **state)
 {
     (void)state;
@@ -168,6 +199,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_does_not_come_back_is_expelled),
         cmocka_unit_test(a_first_pass_may_take_long),
+        cmocka_unit_test(a_pass_of_another_size_may_take_long),
+        cmocka_unit_test(sizes_between_those_that_were_met_are_not_new),
         cmocka_unit_test(a_first_pass_may_take_the_most_that_any_may),
         cmocka_unit_test(who_was_lost_is_in_the_journal),
         cmocka_unit_test(a_process_that_trains_and_works_by_leases_is_one_loss),
