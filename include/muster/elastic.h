@@ -3,10 +3,10 @@
  * A job has a data set that is trained for some epochs, and any number of workers (this interface)
  * around one coordinator (`muster coordinator`). A step of the job consists of micro-batches; each
  * worker computes its share of them, one pass each, and the step commits on every worker or on
- * none. When a worker is lost, the others compute its passes and the step's result is the same: the
- * records of a step depend on how many were committed before it, never on which workers are there
- * (unless the global batch is to follow the workers: micro_batches_per_worker), and the sum over
- * its micro-batches is taken over one fixed tree. No record is lost, or counted twice.
+ * none. When a worker is lost, the others compute its passes, and the step's result is the same:
+ * the records of a step depend on how many were committed before it, not on the workers (unless the
+ * global batch follows the workers: micro_batches_per_worker), and the sum over its micro-batches
+ * is taken over one fixed tree. No record is lost, or counted twice.
  *
  *     muster_elastic_open(&options, &job, &err);
  *     muster_elastic_state(job, pieces, num_pieces, &err);       model and optimizer
@@ -17,8 +17,8 @@
  *     }
  *     muster_elastic_close(job);
  *
- * One thread uses a job; query and leave may be called from any. A forked child must not use it.
- * Errors as in err.h. Depends on libc only, as all of libmuster.
+ * Only one thread may use a job; query and leave may be called from any thread. A forked child must
+ * not use it. Errors are as in err.h. Depends on libc only, like all of libmuster.
  */
 #pragma once
 
@@ -41,42 +41,42 @@ struct muster_elastic_options {
     uint64_t seed;           /* of the shuffle */
     uint32_t epochs;         /* > 0 */
     uint32_t batch;          /* records of a micro-batch, > 0; the last of an epoch has fewer */
-    uint32_t micro_batches;  /* of a step; 0: MUSTER_MICRO_BATCHES, or as the first worker said, or
-                                1. All workers must say the same: else MUSTER_ECONFLICT */
+    uint32_t micro_batches;  /* of a step; 0: MUSTER_MICRO_BATCHES, or the first worker's number, or
+                                1. All workers must give the same, otherwise MUSTER_ECONFLICT */
     uint32_t shuffle;        /* 0: records in their order; 1: shuffled; n: blocks of n records */
-    uint64_t environment;    /* a digest of all that equal results depend on; 0: nobody cares */
+    uint64_t environment;    /* a digest of all that equal results depend on; 0: not compared */
     size_t extra_bytes;      /* of muster_elastic_step's extra, at most 1 MiB */
     int64_t connect_ms;      /* how long to try to reach the coordinator; default 60,000 */
     int64_t peer_ms;         /* how long a step waits for a worker that is alive; default 0: for
-                                ever. One that is dead, stopped or cut off is left out in < 1 s */
-    int (*interrupted)(void *user); /* asked while it waits; not 0: MUSTER_EINTERRUPTED */
+                                ever. A dead, stopped or cut off worker is left out in < 1 s */
+    int (*interrupted)(void *user); /* polled while it waits; not 0: MUSTER_EINTERRUPTED */
     void *user;
-    const char *checkpoint;      /* a folder that all workers see: the state is written there while
-                                    training goes on, and read when no worker has it any more; NULL:
-                                    MUSTER_CHECKPOINT, or none */
-    uint32_t checkpoint_steps;   /* every so many steps; 0: MUSTER_CHECKPOINT_STEPS, or 0 */
-    uint32_t checkpoint_seconds; /* and as often as that; 0: MUSTER_CHECKPOINT_SECONDS, or 0; where
-                                    neither is given: 60 */
-    uint32_t checkpoint_keep;    /* the newest so many; 0: MUSTER_CHECKPOINT_KEEP, or 2 */
-    uint32_t whole_passes;       /* 1: records that may have crashed workers are not tried in parts
-                                    of a pass: for muster_elastic_sum */
-    uint32_t digest_steps;       /* each so many steps the workers compare digests of their states:
-                                    one whose bits have changed by themselves reads them from the
-                                    others, where more than half are alike; else the job fails. 0:
-                                    MUSTER_DIGEST_STEPS, or never */
-    uint32_t digest_skip;        /* but of so many pieces at the end, each worker's own */
-    uint32_t set_aside;          /* 1: a record of which three workers died, one after the other, is
-                                    left out from then on, and the coordinator lists it; else the
-                                    job fails. 0: MUSTER_SET_ASIDE, or 0. With whole_passes it is
-                                    MUSTER_EINVAL, and the environment's is for leases alone */
-    uint32_t micro_batches_per_worker; /* in place of micro_batches: a step has so many times the
-                                          workers of its generation, and the global batch grows and
-                                          shrinks with them. A generation's first step is as large
-                                          as it would have been without it: it may be one that is
-                                          tried again. The records are cut into other steps than by
-                                          other workers, so the model depends on which workers were
-                                          there. If this and micro_batches are 0:
-                                          MUSTER_MICRO_BATCHES_PER_WORKER, if it is set */
+    const char *checkpoint;      /* a folder that all workers can access: the state is written there
+                                    while training goes on, and read when no worker has it any more;
+                                    NULL: MUSTER_CHECKPOINT, or none */
+    uint32_t checkpoint_steps;   /* steps between two checkpoints; 0: MUSTER_CHECKPOINT_STEPS, or no
+                                    such rule */
+    uint32_t checkpoint_seconds; /* seconds between two; 0: MUSTER_CHECKPOINT_SECONDS, or no such
+                                    rule; with neither rule: 60 */
+    uint32_t checkpoint_keep; /* how many are kept, the newest; 0: MUSTER_CHECKPOINT_KEEP, or 2 */
+    uint32_t whole_passes;    /* 1: records that may have crashed workers are not tried in parts
+                                 of a pass; needed for muster_elastic_sum */
+    uint32_t digest_steps;    /* every so many steps the workers compare digests of their states:
+                                 a worker that differs reads the state from the others, if more
+                                 than half of all agree; otherwise the job fails. 0:
+                                 MUSTER_DIGEST_STEPS, or never */
+    uint32_t digest_skip;     /* how many pieces at the end are left out of the digest, because
+                                 they differ between workers */
+    uint32_t set_aside;       /* 1: a record of which three workers died, one after the other, is
+                                 left out from then on, and the coordinator lists it; otherwise
+                                 the job fails. 0: MUSTER_SET_ASIDE, or 0. With whole_passes it
+                                 is MUSTER_EINVAL, and the variable applies to leases only */
+    uint32_t micro_batches_per_worker; /* in place of micro_batches: a step has this number for each
+                                          worker of its generation, so the global batch grows and
+                                          shrinks with them. The first step of a generation keeps
+                                          the size that it would have had without the change,
+                                          because it may be a step that is tried again. The records
+                                          of a step, and so the model, depend on the workers */
 };
 /* clang-format off */
 #define MUSTER_ELASTIC_OPTIONS_INIT                                                                \
@@ -84,13 +84,14 @@ struct muster_elastic_options {
      60000, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0}
 /* clang-format on */
 
-/* Connects to the coordinator, and opens an endpoint. Imports, data and devices should be ready:
- * the others may count on this worker from muster_elastic_next on. MUSTER_EUNAUTH: a wrong token;
- * MUSTER_ECONFLICT: another data set than the job's, or another environment; MUSTER_EUNAVAIL: the
- * coordinator cannot be reached; MUSTER_EGONE, MUSTER_EFAILED: the job is done, or has failed. */
+/* Connects to the coordinator, and opens an endpoint. Imports, data and devices should be ready,
+ * because from muster_elastic_next on the others may wait for this worker. MUSTER_EUNAUTH: a wrong
+ * token; MUSTER_ECONFLICT: another data set than the job's, or another environment;
+ * MUSTER_EUNAVAIL: the coordinator cannot be reached; MUSTER_EGONE, MUSTER_EFAILED: the job is
+ * done, or has failed. */
 MUSTER_API int muster_elastic_open(const struct muster_elastic_options *options,
                                    struct muster_elastic **ret, struct muster_err *err);
-/* Leaves the job (if muster_elastic_next has not said that it is done), and frees. NULL is fine. */
+/* Leaves the job, unless muster_elastic_next has returned 0, and frees it. NULL is fine. */
 MUSTER_API void muster_elastic_close(struct muster_elastic *job);
 
 /* A piece of the worker's state: a worker that joins reads it from the others. */
@@ -98,14 +99,15 @@ struct muster_elastic_piece {
     void *memory; /* the caller's; must outlive the job */
     size_t size_bytes;
 };
-/* What muster_elastic_step's updates change: parameters, optimizer state, counters. The same sizes
- * in the same order on every worker. To be called before the first muster_elastic_next, and again
- * between two steps where the pieces have moved or others were added. At most 65,536. */
+/* Names all memory that updates after muster_elastic_step change: parameters, optimizer state,
+ * counters. Sizes and order must be the same on every worker. Call it before the first
+ * muster_elastic_next, and again between two steps if pieces have moved or were added. At most
+ * 65,536 pieces. */
 MUSTER_API int muster_elastic_state(struct muster_elastic *job,
                                     const struct muster_elastic_piece *pieces, size_t num_pieces,
                                     struct muster_err *err);
 
-/* What is to be computed. */
+/* A pass: what this worker is to compute. */
 struct muster_elastic_pass {
     size_t struct_size;      /* set by MUSTER_ELASTIC_PASS_INIT */
     uint64_t version;        /* of the model that this step makes, from 1 */
@@ -146,11 +148,12 @@ MUSTER_API int muster_elastic_next(struct muster_elastic *job, struct muster_ela
 MUSTER_API size_t muster_elastic_ahead(struct muster_elastic *job, size_t passes,
                                        uint64_t *ret_records, size_t room, size_t *ret_counts);
 
-/* Brings the gradient of the pass: of the mean loss over its records. It is copied. extra:
- * options.extra_bytes of the caller's that belong to the pass, or NULL.
- *   1  the step is committed: ret_mean has the mean over the step's records, and the caller updates
- *      the model by it now, whatever happens to others;
- *   0  this worker has more passes in this step, maybe those of a lost one: muster_elastic_next.
+/* Brings the gradient of the pass, that is of the mean loss over its records. It is copied. extra:
+ * options.extra_bytes bytes of the caller that belong to the pass, or NULL.
+ *   1  the step is committed: ret_mean has the mean over the step's records, and the caller must
+ *      update the model by it now, whatever happens to others;
+ *   0  this worker has more passes in this step, maybe those of a lost worker: call
+ *      muster_elastic_next.
  * Blocks while others compute and while workers are replaced. type: MUSTER_F32, MUSTER_F64 or
  * MUSTER_BF16; count and type are the same in all passes. ret_mean may be gradient. */
 MUSTER_API int muster_elastic_step(struct muster_elastic *job, const void *gradient, size_t count,
@@ -171,20 +174,20 @@ MUSTER_API int muster_elastic_sum(struct muster_elastic *job, const void *gradie
                                   enum muster_type type, void *ret_mean, struct muster_err *err);
 MUSTER_API int muster_elastic_commit(struct muster_elastic *job, const void *extras,
                                      struct muster_err *err);
-/* The extras of the step that was committed last, by micro-batch: micro_batches times extra_bytes.
- * The library's, until the next muster_elastic_step. */
+/* The extras of the last committed step, by micro-batch: micro_batches times extra_bytes. They
+ * belong to the library and are valid until the next muster_elastic_step. */
 MUSTER_API const void *muster_elastic_extras(const struct muster_elastic *job);
 
-/* Asks to leave at the end of the step: this worker's part is done by the others, and
- * muster_elastic_next returns 0. From any thread, and from signal handlers. A program that leaves
- * because of a SIGTERM exits with 143: its parent then knows that it was pre-empted, and starts it
- * again. If all leave before another one has joined, it is as if all had died: the next worker goes
- * on from the newest checkpoint, or begins anew. */
+/* Asks to leave at the end of the step: the others do this worker's part, and muster_elastic_next
+ * returns 0. It may be called from any thread, and from signal handlers. A program that leaves
+ * because of SIGTERM should exit with 143, so that its parent knows that it was pre-empted, and
+ * starts it again. If all workers leave before another one has joined, this counts as if all had
+ * died: the next worker goes on from the newest checkpoint, or begins from the start. */
 MUSTER_API void muster_elastic_leave(struct muster_elastic *job);
 
-/* The program has found an error that another worker would meet as well: the job ends, and every
- * worker's next call returns MUSTER_EFAILED with this text, of 4,000 bytes at most. Waits until the
- * coordinator knows it, for 2 s at most: 0; MUSTER_EUNAVAIL: it does not. */
+/* Reports an error that other workers would meet as well: the job ends, and every worker's next
+ * call returns MUSTER_EFAILED with this text, of 4,000 bytes at most. Waits for at most 2 s until
+ * the coordinator knows it: 0; otherwise MUSTER_EUNAVAIL. */
 MUSTER_API int muster_elastic_fail(struct muster_elastic *job, const char *why,
                                    struct muster_err *err);
 

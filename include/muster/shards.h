@@ -1,10 +1,10 @@
 /* muster/shards.h: records that are handed out by leases, to workers that need no common step.
  *
- * Evaluation, prediction, and training without lockstep: a worker fetches a shard of a data set,
- * works on its records, and reports it. A shard that was granted belongs to this worker alone until
- * it is reported, or until the worker dies, leaves, or is silent for 30 s (a thread of the library
- * says that it lives): then others get it. The coordinator (`muster coordinator`) counts a shard
- * once, by the report that it has in its journal, whatever dies in between.
+ * This is for evaluation, prediction, and training without lockstep. A worker fetches a shard of a
+ * data set, works on its records, and reports it. A shard that was granted belongs to this worker
+ * alone until it is reported, or until the worker dies, leaves, or is silent for 30 s (a thread of
+ * the library sends its signs of life). Then others get it. The coordinator (`muster coordinator`)
+ * counts a shard once, by the report that it has in its journal, whichever process dies in between.
  *
  *     muster_shards_open(&options, &shards, &err);
  *     while ((r = muster_shards_fetch(shards, &shard, &err)) == 1) {
@@ -13,17 +13,17 @@
  *     }
  *     muster_shards_close(shards);
  *
- * The records that a crashed worker held are tried again in small parts. When a third worker dies
- * of the same record, the job fails and names it (MUSTER_EFAILED), or the record is set aside: it
- * is in no later epoch, and no part of the sums. A worker that was killed from outside, or called
- * muster_shards_close, is no evidence against a record.
+ * The records of a worker that crashed are tried again in small parts. When three workers have
+ * died, one after the other, of the same record, the job fails and names it (MUSTER_EFAILED), or
+ * the record is set aside: it is in no later epoch, and not in the sums. If a worker was killed
+ * from outside, or called muster_shards_close, no record is blamed.
  *
- * A job may have several data sets, each opened by itself, beside one that is trained in steps
- * (elastic.h); the job is not done before all of them are. A program that evaluates after training
- * opens the data set before training ends.
+ * A job may have several data sets, each opened separately, beside one that is trained in steps
+ * (elastic.h); the job is done when all of them are. A program that evaluates after training must
+ * open that data set before training ends.
  *
- * One thread uses a data set. A forked child must not use it. Errors as in err.h. Depends on libc
- * only.
+ * Only one thread may use a data set. A forked child must not use it. Errors are as in err.h.
+ * Depends on libc only.
  */
 #pragma once
 
@@ -42,7 +42,7 @@ enum muster_shards_task { MUSTER_SHARDS_TRAIN, MUSTER_SHARDS_EVALUATE, MUSTER_SH
 
 enum { MUSTER_SHARDS_SUMS_MAX = 8 };
 
-/* All workers of a data set say the same: else MUSTER_ECONFLICT. */
+/* All workers of a data set must give the same values, otherwise MUSTER_ECONFLICT. */
 struct muster_shards_options {
     size_t struct_size;      /* set by MUSTER_SHARDS_OPTIONS_INIT */
     const char *coordinator; /* "unix:PATH" or "tcp:HOST:PORT"; NULL: MUSTER_COORDINATOR */
@@ -74,7 +74,8 @@ struct muster_shards_options {
  * done, or has failed. */
 MUSTER_API int muster_shards_open(const struct muster_shards_options *options,
                                   struct muster_shards **ret, struct muster_err *err);
-/* Leaves: what is reported is sent, what is not goes to others. NULL is fine. */
+/* Leaves the data set: reports are sent, and shards that were not reported go to others. NULL is
+ * fine. */
 MUSTER_API void muster_shards_close(struct muster_shards *shards);
 
 struct muster_shard {
@@ -89,25 +90,25 @@ struct muster_shard {
 #define MUSTER_SHARD_INIT {sizeof(struct muster_shard), 0, 0, 0, NULL, 0}
 /* clang-format on */
 
-/* 1: a shard. 0: every record of every epoch is done, by this worker or others; that the
- * coordinator is silent never means it. Waits while others hold what is left, as they may die.
- * MUSTER_EAGAIN: all that is left is held, some by this worker, or is suspected of crashes and goes
- * to workers that hold nothing: report it first. MUSTER_EGONE: this worker was silent for too long,
- * and what it held went to others; it may open the data set anew. MUSTER_EFAILED: the job has
- * failed. */
+/* 1: a shard. 0: every record of every epoch is done, by this worker or others; a coordinator that
+ * is silent is not the end. Waits while others hold all remaining records, because these workers
+ * may die. MUSTER_EAGAIN: report your shards first: all remaining records are held, some by this
+ * worker, or are suspected of crashes and go only to a worker that holds nothing. MUSTER_EGONE:
+ * this worker was silent for too long, and its shards went to others; it may open the data set
+ * again. MUSTER_EFAILED: the job has failed. */
 MUSTER_API int muster_shards_fetch(struct muster_shards *shards, struct muster_shard *ret,
                                    struct muster_err *err);
 
-/* The shard is done. sums: as many as options.sums names, of its records, or NULL for zeros. It is
- * sent at once and does not wait: muster_shards_wait does. MUSTER_ENOENT: it is not this worker's,
- * or was reported. */
+/* Reports that the shard is done. sums: one value for each name in options.sums, over its records,
+ * or NULL for zeros. The report is sent at once; muster_shards_wait waits for it. MUSTER_ENOENT:
+ * the shard is not this worker's, or was reported already. */
 MUSTER_API int muster_shards_report(struct muster_shards *shards, uint64_t number,
                                     const double *sums, struct muster_err *err);
-/* The shard could not be done, and goes to the worker that fetches next. After the third time of
- * the same shard all workers of the data set fail, and say which it is. */
+/* Reports that the shard could not be processed; the next worker that fetches gets it. After the
+ * third time for the same shard all workers of the data set fail, and name it. */
 MUSTER_API int muster_shards_fail(struct muster_shards *shards, uint64_t number,
                                   struct muster_err *err);
-/* Until all that this worker has reported is in the coordinator's journal. */
+/* Waits until all reports of this worker are in the coordinator's journal. */
 MUSTER_API int muster_shards_wait(struct muster_shards *shards, struct muster_err *err);
 
 struct muster_shards_info {
@@ -146,11 +147,12 @@ struct muster_shards_position {
     size_t held_count;
 };
 
-/* What is not done, of all workers. The arrays are the library's, until the next call. */
+/* The records that are not done, over all workers. The arrays belong to the library and are valid
+ * until the next call. */
 MUSTER_API int muster_shards_position(struct muster_shards *shards,
                                       struct muster_shards_position *ret, struct muster_err *err);
-/* The data set begins there: what is neither to do nor held at that position is done. 1: it does;
- * 0: it has begun already, or has no such position. */
+/* Lets the data set begin at this position: records that are neither to do nor held there count as
+ * done. 1: it does; 0: it has begun already, or has no such position. */
 MUSTER_API int muster_shards_begin(struct muster_shards *shards,
                                    const struct muster_shards_position *position,
                                    struct muster_err *err);
