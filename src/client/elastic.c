@@ -1,6 +1,6 @@
-/* The functions of muster/elastic.h for a job: opened, left, closed, its state, what is known of
- * it; those for its passes are in pass.c. Layer: worker (part of libmuster). Thread: the user's;
- * query and leave: any.
+/* The functions of muster/elastic.h for a job: opening, leaving, closing, its state, and queries.
+ * Those for its passes are in pass.c. Layer: worker (part of libmuster). Thread: the user's; query
+ * and leave: any.
  */
 #include "client/generation.h"
 #include "client/obey.h"

@@ -1,5 +1,4 @@
-/* What the coordinator says, told to the member's core. Layer: worker (part of libmuster). Thread:
- * the link's; the job's mutex is held. */
+/* Handles messages of the coordinator: they are told to the member's core. */
 #pragma once
 
 #include "client/worker.h"

@@ -1,4 +1,4 @@
-/* How a process presents itself to the coordinator: address, token, name and incarnation.
+/* Identifies a process to the coordinator: its address, the token, a name, an incarnation.
  *
  * Layer: worker (part of libmuster). Memory: texts are the caller's to free. Thread: any.
  */

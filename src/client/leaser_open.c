@@ -1,4 +1,4 @@
-/* A worker by leases: its memory, from the options to its end. See leaser.h. */
+/* Allocates, opens and frees a worker by leases, from its options. See leaser.h. */
 #include "client/identity.h"
 #include "client/leaser.h"
 

@@ -1,4 +1,4 @@
-/* What a worker by leases says to the coordinator. See leaser.h. */
+/* Sends the messages of a worker by leases to the coordinator. See leaser.h. */
 #include "client/identity.h"
 #include "client/leaser.h"
 

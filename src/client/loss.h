@@ -1,4 +1,4 @@
-/* What a failure of the data plane means: somebody is lost, or the user is to know.
+/* Interprets a failure of the data plane: either a worker is lost, or the user must be told.
  *
  * Layer: worker (part of libmuster). Thread: the user's; the job's mutex is held.
  */

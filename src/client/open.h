@@ -1,4 +1,4 @@
-/* A job's memory, from its options to its end. Layer: worker (part of libmuster). Thread: the
+/* Allocates and frees a job, from its options. Layer: worker (part of libmuster). Thread: the
  * user's. */
 #pragma once
 

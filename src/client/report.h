@@ -1,5 +1,5 @@
-/* What this worker tells the coordinator. Nothing is said while the connection is not up: a new one
- * begins with a report of everything.
+/* Tells the coordinator what this worker has done. Nothing is sent while there is no connection: a
+ * new one begins with a report of everything.
  *
  * Layer: worker (part of libmuster). Thread: any; the job's mutex is held.
  */

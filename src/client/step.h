@@ -1,5 +1,5 @@
-/* A step as a transaction, from the side of the user's thread: passes are kept, exchanged, summed,
- * and committed together.
+/* A step as a transaction, on the user's thread: passes are kept, exchanged, summed, and committed
+ * together.
  *
  * Layer: worker (part of libmuster). Thread: the user's; the job's mutex is held, and let go while
  * something is waited for.

@@ -1,4 +1,5 @@
-/* The thread that talks with the coordinator: connects, again and again, says who it is, and hears.
+/* The thread that talks to the coordinator: it connects (again and again, if necessary),
+ * identifies the worker, and handles messages.
  *
  * Layer: worker (part of libmuster). Memory: the job's. Thread: starts and ends its own.
  */
