@@ -1,5 +1,5 @@
 /* Steps whose number of micro-batches follows the workers of their generation: what OPEN says of
- * them, and what a step has to have. See internal.h. */
+ * them, and the check of a step. See internal.h. */
 #include "coordinator/arbiter/internal.h"
 
 #include "base/err.h"

@@ -1,4 +1,4 @@
-/* What rendezvous says is to be done: records of the journal, and what members are told. See
+/* Carries out the effects of rendezvous: records of the journal, and messages to members. See
  * internal.h. */
 #include "coordinator/arbiter/internal.h"
 

@@ -1,5 +1,6 @@
-/* Records that are set aside: workers died of each of them, and nobody trains it any more, in no
- * epoch. Kept in the journal, as they stay aside whatever becomes of workers and coordinator.
+/* Records that are set aside: workers died of each of them, and no worker trains it again, in any
+ * epoch. They are kept in the journal, so that they stay set aside whatever happens to workers and
+ * coordinator.
  *
  * Layer: program (coordinator). Pure. Memory: the caller's. Thread: one.
  */

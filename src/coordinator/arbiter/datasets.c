@@ -1,5 +1,5 @@
-/* Data sets: the first member that names one declares it, and all others must mean the same. See
- * internal.h. */
+/* Data sets: the first worker that names one declares it, and all others must give the same
+ * values. See internal.h. */
 #include "coordinator/arbiter/internal.h"
 
 #include "base/err.h"

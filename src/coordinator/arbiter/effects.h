@@ -1,4 +1,4 @@
-/* What the arbiter says is to be done: a list, and the bytes that it is about.
+/* The effects of the arbiter: a list, and the bytes that they refer to.
  *
  * Layer: program (coordinator). Pure. Memory: arbiter_effects_init/done; it grows, and is used
  * again for each step. Thread: one.

@@ -1,4 +1,4 @@
-/* What a worker says: each message to rendezvous, the leases or the records.
+/* Handles the messages of workers: each goes to rendezvous, the leases or the records.
  *
  * Layer: program (coordinator); pure. See arbiter.h.
  */

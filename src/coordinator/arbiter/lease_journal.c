@@ -1,4 +1,4 @@
-/* What the journal has of leases. See leasing.h. */
+/* The records of leases in the journal. See leasing.h. */
 #include "coordinator/arbiter/leasing.h"
 
 #include "base/cleanup.h"

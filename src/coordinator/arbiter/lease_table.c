@@ -1,4 +1,4 @@
-/* The table of the workers that have leases, and what follows from it. See leasing.h. */
+/* The table of leases and their holders, and the effects of its changes. See leasing.h. */
 #include "coordinator/arbiter/leasing.h"
 
 #include "base/cleanup.h"

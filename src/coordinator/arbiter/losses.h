@@ -1,5 +1,5 @@
-/* Who was lost: how many in all, and the last ones by name and reason. Kept in the journal, as
- * people ask at the end, whatever became of the coordinator meanwhile.
+/* The lost workers: how many in all, and the last ones by name and reason. They are kept in the
+ * journal, because people ask at the end, whatever has happened to the coordinator meanwhile.
  *
  * Layer: program (coordinator). Pure. Memory: the caller's. Thread: one.
  */

@@ -1,5 +1,5 @@
-/* The records at checkpoints before the newest, which a job goes back to where nobody can read that
- * one. Their versions ascend.
+/* The records at checkpoints before the newest one, to which a job goes back if nobody can read
+ * the newest. Their versions ascend.
  *
  * Layer: program (coordinator). Pure. Memory: older_done. Thread: one.
  */

@@ -1,4 +1,4 @@
-/* Grants: between the members' messages and the table of records. See internal.h. */
+/* Handles grants, between the members' messages and the table of records. See internal.h. */
 #include "coordinator/arbiter/internal.h"
 
 #include "base/cleanup.h"

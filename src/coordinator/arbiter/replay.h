@@ -1,4 +1,4 @@
-/* What the journal has, taken in again.
+/* Reads the journal back into the arbiter.
  *
  * Layer: program (coordinator), private to this folder. Pure.
  */

@@ -1,4 +1,4 @@
-/* Frames to members, and records of the journal. See internal.h. */
+/* Makes frames for members, and records for the journal. See internal.h. */
 #include "coordinator/arbiter/internal.h"
 
 #include "base/cleanup.h"

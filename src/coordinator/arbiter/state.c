@@ -1,4 +1,4 @@
-/* The arbiter's memory, and what is known of it. See arbiter.h. */
+/* Allocates the arbiter, and answers queries about it. See arbiter.h. */
 #include "coordinator/arbiter/arbiter.h"
 
 #include "base/err.h"

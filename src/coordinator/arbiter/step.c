@@ -1,5 +1,5 @@
-/* arbiter_step: each event to rendezvous or the records, and what they say to the journal and the
- * members. See arbiter.h. */
+/* arbiter_step: gives each event to rendezvous or the records, and their effects to the journal
+ * and the members. See arbiter.h. */
 #include "coordinator/arbiter/arbiter.h"
 
 #include "coordinator/arbiter/internal.h"

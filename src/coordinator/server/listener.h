@@ -1,4 +1,4 @@
-/* Where the coordinator can be reached: a Unix socket or a TCP port that accepts connections.
+/* A listening socket of the coordinator: a Unix socket or a TCP port that accepts connections.
  *
  * Layer: program (coordinator). Memory: the caller's struct, open/close; it must not move while it
  * is open. Thread: the loop's.

@@ -1,4 +1,4 @@
-/* Prints messages of members that are for people. See internal.h. */
+/* Prints those messages of members that are meant for people. See internal.h. */
 #include "coordinator/server/internal.h"
 
 #include "base/time/clock.h"

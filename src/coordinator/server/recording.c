@@ -1,4 +1,4 @@
-/* The one place where the arbiter steps, and its recording (core/recording.h). See internal.h. */
+/* The only place where the arbiter steps, and its recording (core/recording.h). See internal.h. */
 #include "coordinator/server/internal.h"
 
 #include "coordinator/arbiter/code.h"

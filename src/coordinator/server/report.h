@@ -1,5 +1,5 @@
-/* What the coordinator tells people: a line while the job goes on, who was lost and why, and the
- * summary at the end.
+/* Prints lines for people: while the job goes on, about lost workers and why, and the summary at
+ * the end.
  *
  * Layer: program (coordinator). Memory: the caller's. Thread: one.
  */

@@ -1,4 +1,4 @@
-/* Things by incarnation: a hash table with open addressing.
+/* A hash table of things by incarnation, with open addressing.
  *
  * Layer: program (coordinator). Memory: init with zeroes, done; what is in it is the caller's.
  * Thread: one.

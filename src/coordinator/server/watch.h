@@ -1,4 +1,4 @@
-/* A process of this machine: its end is proven, even while another process holds its sockets.
+/* Watches a process of this machine: its end is proven, whoever holds its sockets.
  *
  * Layer: program (coordinator). Memory: start/stop; stop returns before the loop has let go of it.
  * Thread: the loop's.
