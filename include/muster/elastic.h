@@ -76,7 +76,9 @@ struct muster_elastic_options {
                                           shrinks with them. The first step of a generation keeps
                                           the size that it would have had without the change,
                                           because it may be a step that is tried again. The records
-                                          of a step, and so the model, depend on the workers */
+                                          of a step, and so the model, depend on the workers.
+                                          0, and micro_batches is 0:
+                                          MUSTER_MICRO_BATCHES_PER_WORKER, if it is set */
 };
 /* clang-format off */
 #define MUSTER_ELASTIC_OPTIONS_INIT                                                                \
