@@ -86,7 +86,7 @@ def test_variables():
     assert len(list(documents.check_variables('`MUSTER_A_B`', {'MUSTER_A'}))) == 1
 
 
-def tests_of_this_repository():
+def names_of_our_tests():
     """The names of functions in files of tests."""
     there = subprocess.run(['git', '-C', SOURCE, 'grep', '-hoE', r'^(static void|def) [a-z_0-9]+\(', '--', '*_test.c', 'test/*.py', 'python/tests/*.py'],
                            capture_output=True, text=True, check=True)
@@ -102,7 +102,7 @@ def test_the_tests_that_show_what_upstream_tests_are_there():
     rows = [row for row in rows_of((SOURCE / 'docs/upstream-tests.md').read_text()) if row[0].startswith('`')]
     theirs = [name for row in rows for name in re.findall(r'`([Tt]est\w+)`', row[0])]
     assert len(theirs) == len(set(theirs)) > 30
-    defined = tests_of_this_repository()
+    defined = names_of_our_tests()
     for row in rows:
         ours = re.findall(r'`([a-z_0-9]+)`', row[1])
         assert ours and set(ours) <= defined, row
@@ -111,7 +111,7 @@ def test_the_tests_that_show_what_upstream_tests_are_there():
 def test_the_tests_that_show_what_elasticdls_assert_are_there():
     """docs/elasticdl-tests.md names one for each test of ElasticDL that "passes", and for each of its 25 defects; docs/elasticdl.md some."""
     theirs, defects = (SOURCE / 'docs/elasticdl-tests.md').read_text().split("## ElasticDL's defects")
-    defined, others = tests_of_this_repository(), {'num_minibatches_per_shard', 'set_resume_epoch', 'kubernetes'}
+    defined, others = names_of_our_tests(), {'num_minibatches_per_shard', 'set_resume_epoch', 'kubernetes'}
     rows = [row[2] for row in rows_of(theirs) if row[0].startswith(('`', 'V1')) and len(row) == 3]
     assert len(rows) > 30
     for cell in rows:
