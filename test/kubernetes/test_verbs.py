@@ -222,7 +222,7 @@ def test_several_objects_are_made_whole_or_not_at_all(client):
 @both
 @pytest.mark.parametrize('words, said', [
     (['create', '-f', 'j', '--network', 'private'], '--network is for jobs of this machine'),
-    (['create', '-f', 'j', '--image', 'a=b'], 'on a cluster the image says itself what it runs'),
+    (['create', '-f', 'j', '--image', 'a=b'], 'on a cluster the image or the file says what it runs'),
     (['run', '-n', '2', '--', 'true'], 'need an image'),
     (['run', '-n', 'gpu', '--image', 'i', '--', 'true'], 'counts what this machine has'),
     (['run', '-f', 'j', '--results', 'r'], '--results is for jobs of this machine'),

@@ -254,7 +254,7 @@ def test_runs_are_removed_on_request(muster):
 
 
 @pytest.mark.parametrize('words, message', [
-    (['history', 'train', '--run', '0'], 'run'), (['history', '--run', '1'], '--run is of a job'),
+    (['history', 'train', '--run', '0'], 'run'), (['history', '--run', '1'], '--run needs a job'),
     (['history', '../..', '--run', '1'], ''), (['history', 'pods/x'], 'only jobs'), (['history', 'a%2Fb'], ''),
     (['history', 'train', '-A'], 'one namespace'), (['logs', '--run', '1'], '--run'), (['logs', 'train', '-f', '--run', '1'], '--run'),
     (['logs', 'nothing', '--run', '1'], 'no run 1 of job nothing'), (['history', 'Train'], 'must'), (['history', '-n', '..'], 'must'),

@@ -46,7 +46,7 @@ OPTIONS = {
     'max-restarts': (['--max-restarts', '2'], True, True),
     'all-ranks': (['--all-ranks'], True, 'test_success_policy.py'),
     'dry-run': (['--dry-run'], 'test_run.py', 'test_run.py'),
-    'after-end': (['--after-end', '3s'], '--dry-run runs nothing', '--after-end bounds Workers'),
+    'after-end': (['--after-end', '3s'], '--dry-run runs nothing', '--after-end limits Workers'),
     'stall': (['--stall', '5s'], True, True),
     'stdin': (['--stdin', '0'], 'test_inside.py', 'test_inside.py'),
     'results': (['--results', 'out'], '--dry-run runs nothing', '--dry-run runs nothing'),

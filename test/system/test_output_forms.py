@@ -96,7 +96,7 @@ def test_where_json_is_taken(muster):
     (['--output=jsonpath='], '--output jsonpath needs a template'),
     (['-o', 'custom-columns='], 'needs columns: custom-columns=NAME:.metadata.name'),
     (['-o', 'custom-columns=A:.b,C'], "get: custom-columns: 'C' must be HEADER:FIELD"),
-    (['-o', 'go-template={{.a}}'], '-o go-template is not here; use jsonpath='),
+    (['-o', 'go-template={{.a}}'], '-o go-template is not supported; use jsonpath='),
     (['-o', 'jsonpath-file=x'], 'use jsonpath="$(cat FILE)"'),
     (['-o', 'yaml=x'], '-o must be one of json|yaml|wide|name|jsonpath=TEMPLATE|custom-columns=HEADER:FIELD,…'),
 ])

@@ -62,8 +62,8 @@ static int unknown_option(struct reader *reader, const char *given)
     dash_name(given, dashed);
     if (strcmp(given, "context") == 0 || strcmp(given, "kubeconfig") == 0) {
         return muster_fail(reader->err, MUSTER_EINVAL,
-                           "%s: works on this machine only, so --%s does not go with it; kubectl "
-                           "--%s does what a cluster has of it",
+                           "%s: works on this machine only, so --%s cannot be used with it; on a "
+                           "cluster, use kubectl --%s",
                            verb, given, given);
     }
     const char *theirs = is_run(reader) ? torchrun_option(dashed) : NULL;

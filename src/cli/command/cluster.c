@@ -39,7 +39,7 @@ static int check_options(struct cli *cli)
         if (strchr(image, '=')) {
             return muster_fail(&cli->err, MUSTER_EINVAL,
                                "%s: --image IMAGE=COMMAND is for jobs of this machine: on a "
-                               "cluster the image says itself what it runs, or the file",
+                               "cluster the image or the file says what it runs",
                                args->command->name);
         }
     }

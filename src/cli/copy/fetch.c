@@ -200,10 +200,11 @@ static void on_end(void *context, int code, const struct muster_err *err)
         f->cli->err = *err;
         finish(f, code);
     } else {
-        finish(f, muster_fail(&f->cli->err, MUSTER_EIO,
-                              "the files from pod %s end in the middle: it was ended, or its "
-                              "connection to the API server",
-                              f->name));
+        finish(f,
+               muster_fail(&f->cli->err, MUSTER_EIO,
+                           "the files from pod %s are incomplete: the pod or its connection to the "
+                           "API server was ended",
+                           f->name));
     }
 }
 
@@ -245,7 +246,7 @@ static int make_names(struct fetch *f)
     unsigned char bytes[TOKEN_BYTES + SUFFIX_DIGITS / 2];
     char digits[2 * sizeof bytes + 1];
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
-        return muster_fail(&f->cli->err, MUSTER_EOS, "the system gives no random numbers");
+        return muster_fail(&f->cli->err, MUSTER_EOS, "cannot get random numbers from the system");
     }
     for (size_t i = 0; i < sizeof bytes; i++) {
         snprintf(digits + 2 * i, 3, "%02x", bytes[i]);

@@ -20,7 +20,7 @@ _Static_assert(sizeof(struct header) == TAR_BLOCK_BYTES, "a header is a block");
 
 static int torn(struct muster_err *err, const char *what)
 {
-    return muster_fail(err, MUSTER_EPROTO, "what came is no tar archive: %s", what);
+    return muster_fail(err, MUSTER_EPROTO, "the data is not a tar archive: %s", what);
 }
 
 void tar_init(struct tar_reader *reader, const struct tar_events *events)

@@ -64,7 +64,7 @@ static bool is_plain(const char *name, size_t length)
 
 static int refuse_name(const char *name, struct muster_err *err)
 {
-    return muster_fail(err, MUSTER_EPROTO, "the archive has an entry of a wrong name, %.200s",
+    return muster_fail(err, MUSTER_EPROTO, "the archive has an entry with an invalid name, %.200s",
                        name);
 }
 

@@ -32,9 +32,8 @@ enum { PARTS = sizeof parts / sizeof parts[0] };
 static int unknown(const char *key, const char *const *known, size_t count, struct muster_err *err)
 {
     const char *near = text_nearest(key, known, count);
-    return muster_fail(err, MUSTER_EINVAL,
-                       "--cluster_spec_json: muster does nothing with %.80s%s%s", key,
-                       near ? "; did you mean " : "", near ? near : "");
+    return muster_fail(err, MUSTER_EINVAL, "--cluster_spec_json: muster does not use %.80s%s%s",
+                       key, near ? "; did you mean " : "", near ? near : "");
 }
 
 static int check_part(const char *part, const json_t *spec, struct muster_err *err)

@@ -108,7 +108,7 @@ static int make_token(struct cli *cli, char ret[TOKEN_TEXT])
 {
     unsigned char bytes[TOKEN_BYTES];
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
-        return muster_fail(&cli->err, MUSTER_EOS, "the system gives no random numbers");
+        return muster_fail(&cli->err, MUSTER_EOS, "cannot get random numbers from the system");
     }
     for (size_t i = 0; i < sizeof bytes; i++) {
         snprintf(ret + 2 * i, 3, "%02x", bytes[i]);

@@ -41,10 +41,11 @@ static void tell_who_runs(const struct followed_job *j)
     struct buf names;
     buf_init(&names, NAMES_BYTES_MAX);
     name_running(j, &names);
-    screen_note(j->follow->screen,
-                "job %s has succeeded, and %s %s not ended: it is waited for (--after-end DURATION "
-                "bounds that, Ctrl-C ends it)",
-                j->name, buf_str(&names), follow_count_running(j, false) == 1 ? "has" : "have");
+    screen_note(
+        j->follow->screen,
+        "job %s has succeeded, and %s %s not ended yet; still waiting (--after-end DURATION "
+        "limits the wait, Ctrl-C ends it)",
+        j->name, buf_str(&names), follow_count_running(j, false) == 1 ? "has" : "have");
     buf_done(&names);
 }
 

@@ -151,9 +151,10 @@ static void on_data(void *context, const char *bytes, size_t count)
         frames_feed(&c->frames, bytes, count, &sink);
     }
     if (c->frames.broken && !c->logs->err.code) {
-        (void)muster_fail(&c->logs->err, MUSTER_EPROTO,
-                          "the controller does not give logs as this muster reads them: is it of "
-                          "another version? muster down ends it");
+        (void)muster_fail(
+            &c->logs->err, MUSTER_EPROTO,
+            "the controller sends logs in a form that this muster cannot read; it may "
+            "be of another version: muster down ends it");
         screen_note(c->logs->screen, "%s", c->logs->err.text);
     }
     if (c->stream && c->source && log_merge_is_full(c->source)) {

@@ -231,5 +231,6 @@ int session_follow(int socket_fd, bool input, bool tty, struct muster_err *err)
     }
     leave_raw(&s);
     close(s.signal_fd);
-    return s.broken ? muster_fail(err, MUSTER_EPROTO, "the rank's answer makes no sense") : s.code;
+    return s.broken ? muster_fail(err, MUSTER_EPROTO, "the answer of the rank's monitor is invalid")
+                    : s.code;
 }

@@ -39,7 +39,7 @@ static int eval_list(struct evaluation *e, const struct values *in,
 static int add(struct evaluation *e, struct values *v, json_t *value)
 {
     if (++e->steps > STEPS_MAX) {
-        return muster_fail(e->err, MUSTER_ETOOBIG, "jsonpath: it finds too many values");
+        return muster_fail(e->err, MUSTER_ETOOBIG, "jsonpath: the template finds too many values");
     }
     if (v->count == v->room) {
         size_t room = v->room ? 2 * v->room : 8;
@@ -353,7 +353,7 @@ static int find(struct evaluation *e, size_t from, json_t *value, bool silent)
     for (size_t i = from; i < e->count; i++) {
         struct values found = {0};
         int r = ++e->steps > STEPS_MAX
-                    ? muster_fail(e->err, MUSTER_ETOOBIG, "jsonpath: it takes too long")
+                    ? muster_fail(e->err, MUSTER_ETOOBIG, "jsonpath: the evaluation takes too long")
                     : eval_node(e, &in, &e->nodes[i], &found);
         bool closed = r == 0 && e->ends > 0 && e->ends <= e->inside;
         if (closed) {

@@ -315,8 +315,8 @@ int jsonpath_parse_field(const char *text, struct jsonpath **ret, struct muster_
         length--;
     }
     if (length == 0 || memchr(from, '{', length) || memchr(from, '}', length)) {
-        return muster_fail(err, MUSTER_EINVAL, "'%s' is no field; x.y, .x.y, {x.y} and {.x.y} are",
-                           text);
+        return muster_fail(err, MUSTER_EINVAL,
+                           "'%s' is not a field; x.y, .x.y, {x.y} and {.x.y} are", text);
     }
     struct buf template;
     buf_init(&template, TEXT_BYTES_MAX);

@@ -178,7 +178,7 @@ static void wrong_columns_are_named(void **state)
         const char *says;
     } cases[] = {
         {"NAME", "'NAME' must be HEADER:FIELD"}, {"A:.a,", "'' must be HEADER:FIELD"},
-        {"A:.a,B:{}", "B: '{}' is no field"},    {"A:{.a}{.b}", "A: '{.a}{.b}' is no field"},
+        {"A:.a,B:{}", "B: '{}' is not a field"}, {"A:{.a}{.b}", "A: '{.a}{.b}' is not a field"},
         {"A:.a[", "A: jsonpath: at character"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -44,7 +44,7 @@ static int wrong_form(struct cli *cli, const char *words, const char *given)
     size_t length = strcspn(given, "=");
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         if (strlen(others[i].theirs) == length && strncmp(others[i].theirs, given, length) == 0) {
-            return muster_fail(&cli->err, MUSTER_EINVAL, "%s: %s %s is not here; use %s", verb,
+            return muster_fail(&cli->err, MUSTER_EINVAL, "%s: %s %s is not supported; use %s", verb,
                                option, others[i].theirs, others[i].ours);
         }
     }

@@ -326,7 +326,7 @@ int environment_annotate(struct cli *cli, json_t *job, const json_t *before)
         return r;
     }
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
-        return muster_fail(&cli->err, MUSTER_EOS, "the system gives no random numbers");
+        return muster_fail(&cli->err, MUSTER_EOS, "cannot get random numbers from the system");
     }
     for (size_t i = 0; i < sizeof bytes; i++) {
         (void)snprintf(id + 2 * i, 3, "%02x", bytes[i]);

@@ -37,7 +37,7 @@ static int read_folder(struct cli *cli, struct overrides *o)
     }
     muster_auto(free) char *here = getcwd(NULL, 0);
     if (!here) {
-        return muster_fail(&cli->err, MUSTER_EOS, "cannot tell the current folder: %s",
+        return muster_fail(&cli->err, MUSTER_EOS, "cannot find the current folder: %s",
                            strerror(errno));
     }
     int length = snprintf(o->folder, sizeof o->folder, "%s/%s", here, given);

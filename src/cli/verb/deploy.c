@@ -36,7 +36,7 @@ int cli_deploy(struct cli *cli)
     r = r < 0 ? r : args_choice(&cli->args, "output", &format, &cli->err);
     if (r == 0 && !args_flag(&cli->args, "print")) {
         r = muster_fail(&cli->err, MUSTER_EINVAL,
-                        "deploy prints, and changes no cluster: muster deploy --print | kubectl "
+                        "deploy only prints; to change a cluster: muster deploy --print | kubectl "
                         "apply --server-side -f -");
     }
     r = r < 0 ? r : overlay_objects(&choice, &objects, &cli->err);

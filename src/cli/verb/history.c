@@ -127,11 +127,11 @@ static int choose(struct chosen *c)
     r = r < 0 ? r : runs_check(cli, &target);
     if (r == 0 && c->run > 0 && !c->job) {
         r = muster_fail(&cli->err, MUSTER_EINVAL,
-                        "history: --run is of a job: muster history JOB --run N");
+                        "history: --run needs a job: muster history JOB --run N");
     }
     if (r == 0 && c->job && !cli_namespace(cli)) {
         r = muster_fail(&cli->err, MUSTER_EINVAL,
-                        "history: a job is of one namespace; leave out JOB or --all-namespaces");
+                        "history: a job is in one namespace; leave out JOB or --all-namespaces");
     }
     return r;
 }

@@ -72,8 +72,9 @@ static int choose_run(struct reader *reader, int64_t run)
     struct cli *cli = reader->cli;
     muster_auto(free) char *job = NULL;
     if (cli->args.operand_count == 0 || args_flag(&cli->args, "follow")) {
-        return muster_fail(&cli->err, MUSTER_EINVAL,
-                           "logs: --run is of one job, and over: muster logs JOB --run N");
+        return muster_fail(
+            &cli->err, MUSTER_EINVAL,
+            "logs: --run shows a run of one job that is over: muster logs JOB --run N");
     }
     int r = runs_find_pods(cli, cli->args.operands[0], run, &reader->set, &job);
     if (r < 0) {

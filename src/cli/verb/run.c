@@ -55,7 +55,8 @@ static int take_lease(struct runner *runner)
         return 0; /* a cluster's job outlives a command that is killed */
     }
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
-        return muster_fail(&runner->cli->err, MUSTER_EOS, "the system gives no random numbers");
+        return muster_fail(&runner->cli->err, MUSTER_EOS,
+                           "cannot get random numbers from the system");
     }
     int used = snprintf(runner->lease_id, sizeof runner->lease_id, "run-%d-", (int)getpid());
     for (size_t i = 0; i < sizeof bytes; i++) {
@@ -288,10 +289,11 @@ static int read_after_end(struct runner *runner)
     }
     if (args_flag(&cli->args, "after-end") &&
         (args_flag(&cli->args, "ranks") || args_flag(&cli->args, "all-ranks"))) {
-        return muster_fail(&cli->err, MUSTER_EINVAL,
-                           "run: --after-end bounds Workers that go on after their Master; with %s "
-                           "the job is not over before its last rank (--timeout bounds it whole)",
-                           args_flag(&cli->args, "ranks") ? "-n" : "--all-ranks");
+        return muster_fail(
+            &cli->err, MUSTER_EINVAL,
+            "run: --after-end limits Workers that go on after their Master; with %s the "
+            "job ends with its last rank (--timeout limits the whole job)",
+            args_flag(&cli->args, "ranks") ? "-n" : "--all-ranks");
     }
     return args_duration(&cli->args, "after-end", &runner->after_end_ms, &cli->err);
 }
