@@ -16,7 +16,8 @@
  *  3. `unsure` is true when a write that failed may have been carried out all the same (the
  *     connection broke after the request was sent, the time ran out, a 5xx from a proxy, 504). A
  *     back end repeats a write by itself only where it is sure that it was not carried out (refused
- *     connection, 429); it repeats reads as it likes. All of that ends with `timeout_ms`.
+ *     connection, 429), or where the server asks for it (5xx with Retry-After), which may have
+ *     carried it out: `repeated`. It repeats reads as it likes. All of that ends with `timeout_ms`.
  *  4. Preconditions are the server's: a replace whose body has a resourceVersion, a delete with uid
  *     or version, a patch whose body has metadata.uid or resourceVersion. The back end adds none,
  *     and takes none away.
@@ -155,6 +156,7 @@ struct cluster_answer {
     int http_status;        /* 0: no server answered, or the back end has none */
     int64_t retry_after_ms; /* what the server asked for; 0: nothing */
     bool unsure;            /* it failed, and may have been carried out */
+    bool repeated;          /* a try before this answer may have been carried out */
     json_t *object;         /* the object, the list, or NULL; after a refusal the Status */
 };
 

@@ -1,7 +1,7 @@
-/* Writes whose answers were lost: whether they were carried out is seen later, in the cache, or by
- * the next try, which finds that it is done. Then they are told and counted, once, as if they had
- * been answered. What is kept is copied or referenced until it is seen, the same is done anew, or
- * its job is gone. See internal.h.
+/* Writes whose answers were lost, or that the server had sent once more: whether they were carried
+ * out is seen later, in the cache, or by the next try, which finds that it is done. Then they are
+ * told and counted, once, as if they had been answered. What is kept is copied or referenced until
+ * it is seen, the same is done anew, or its job is gone. See internal.h.
  */
 #include "base/doc.h"
 #include "control/effects.h"
@@ -155,10 +155,12 @@ static void stay_in_doubt(struct task *task, size_t item, const struct cluster_a
 {
     const struct control_effect *e = &task->flow.fx.list[item];
     struct doubt *old = find(task->driver, task->key, e);
+    if (!old && unsure && (is_part(e) || e->verb == CONTROL_UPDATE_STATUS)) {
+        add(task, item, job);
+        old = find(task->driver, task->key, e);
+    }
     if (old) {
         old->asked = got->code == MUSTER_EEXIST;
-    } else if (unsure && (is_part(e) || e->verb == CONTROL_UPDATE_STATUS)) {
-        add(task, item, job);
     }
     driver_look_at_doubts(task->driver, task->key);
 }
@@ -180,9 +182,10 @@ void driver_note_answer(const struct call *call, const struct cluster_answer *go
     struct task *task = call->task;
     const struct driver_options *o = &task->driver->options;
     const struct control_effect *e = &task->flow.fx.list[call->item];
-    bool wrote = got->code == 0 && !call->reads && !(e->verb == CONTROL_DELETE && call->idle);
+    bool wrote = (got->code == 0 || got->repeated) && !call->reads &&
+                 !(e->verb == CONTROL_DELETE && call->idle);
     if (!flow_is_done(&task->flow, call->item)) {
-        bool unsure = got->unsure && !call->reads && !call->idle;
+        bool unsure = (got->unsure || got->repeated) && !call->reads && !call->idle;
         stay_in_doubt(task, call->item, got, unsure, job);
     } else if ((settle(task, call->item) || wrote) && o->did) {
         o->did(o->arg, e, job, task->flow.job);

@@ -35,6 +35,7 @@ struct call {
     bool idle;   /* when it was sent, the cache showed that it was done */
     char *event; /* of an event that is told: its "namespace/name" */
     size_t event_bytes;
+    int64_t event_unix_ms; /* when it happened */
 };
 
 struct driver {

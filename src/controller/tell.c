@@ -2,6 +2,7 @@
  */
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/time/timestamp.h"
 #include "control/objects.h"
 #include "controller/internal.h"
 
@@ -23,19 +24,27 @@ static void leave_out(struct driver *d)
     d->leaves_out = true;
 }
 
-/* Takes the id ("namespace/name"). What is sent about it waits as `bytes`. */
-static int send_event(struct driver *d, const struct cluster_request *request, char *id,
-                      size_t bytes, void (*done)(struct call *, const struct cluster_answer *))
+/* An event on its way. */
+struct sent_event {
+    char *id; /* "namespace/name"; send_event takes it */
+    size_t bytes;
+    int64_t unix_ms;
+};
+
+static int send_event(struct driver *d, const struct cluster_request *request,
+                      struct sent_event event,
+                      void (*done)(struct call *, const struct cluster_answer *))
 {
     struct call *call = driver_call(d, done);
     if (!call) {
-        free(id);
+        free(event.id);
         return MUSTER_ENOMEM;
     }
-    call->event = id;
-    call->event_bytes = bytes;
+    call->event = event.id;
+    call->event_bytes = event.bytes;
+    call->event_unix_ms = event.unix_ms;
     d->events++;
-    d->event_bytes += bytes;
+    d->event_bytes += event.bytes;
     return driver_send(call, request);
 }
 
@@ -69,11 +78,11 @@ static void send_next(struct call *call, enum cluster_verb verb, json_t *body,
                       void (*done)(struct call *, const struct cluster_answer *))
 {
     char *slash = strchr(call->event, '/');
-    char *id = strdup(call->event);
+    struct sent_event next = {strdup(call->event), call->event_bytes, call->event_unix_ms};
     *slash = '\0';
     struct cluster_request request = request_for(verb, call->event, slash + 1);
     request.body = body;
-    if (!id || send_event(call->driver, &request, id, call->event_bytes, done) < 0) {
+    if (!next.id || send_event(call->driver, &request, next, done) < 0) {
         leave_out(call->driver);
     }
     *slash = '/';
@@ -101,10 +110,21 @@ static void on_read(struct call *call, const struct cluster_answer *answer)
     }
 }
 
+/* The name was taken when the create was sent once more: by the event itself, or by one before. */
+static void on_read_doubtful(struct call *call, const struct cluster_answer *answer)
+{
+    char sent[TIMESTAMP_BYTES];
+    timestamp_seconds(call->event_unix_ms, sent);
+    if (doc_int(answer->object, "count", 0) != 1 ||
+        strcmp(doc_text(answer->object, "firstTimestamp", ""), sent) != 0) {
+        on_read(call, answer);
+    }
+}
+
 static void on_created(struct call *call, const struct cluster_answer *answer)
 {
     if (answer->code == MUSTER_EEXIST) {
-        send_next(call, CLUSTER_GET, NULL, on_read);
+        send_next(call, CLUSTER_GET, NULL, answer->repeated ? on_read_doubtful : on_read);
     } else {
         on_counted(call, answer);
     }
@@ -115,13 +135,13 @@ static int create(struct driver *d, const struct event_note *note, size_t bytes)
     muster_auto(free) char *name = event_name(note);
     muster_auto(doc) json_t *event = name ? event_make(note, name) : NULL;
     const char *namespace = doc_text(event, "metadata.namespace", "");
-    char *id = NULL;
-    if (!event || asprintf(&id, "%s/%s", namespace, name) < 0) {
+    struct sent_event sent = {NULL, bytes, note->now_unix_ms};
+    if (!event || asprintf(&sent.id, "%s/%s", namespace, name) < 0) {
         return MUSTER_ENOMEM;
     }
     struct cluster_request request = request_for(CLUSTER_CREATE, namespace, name);
     request.body = event;
-    return send_event(d, &request, id, bytes, on_created);
+    return send_event(d, &request, sent, on_created);
 }
 
 void driver_tell(struct driver *d, const json_t *job, const struct control_effect *effect)

@@ -18,6 +18,7 @@ static struct {
         char name[64];
     } * requests;
     size_t count, said;
+    bool repeated; /* of the answers */
     char sentence[256];
 } world;
 
@@ -102,8 +103,11 @@ static void tell(struct driver *driver, size_t count, char *message)
 /* All that wait are answered with that code, once. */
 static void answer(int code, json_t *object)
 {
-    const struct cluster_answer answer = {
-        .code = code, .reason = "", .message = "refused", .object = object};
+    const struct cluster_answer answer = {.code = code,
+                                          .reason = "",
+                                          .message = "refused",
+                                          .repeated = world.repeated,
+                                          .object = object};
     size_t count = world.count;
     for (size_t i = 0; i < count; i++) {
         world.requests[i].done(world.requests[i].arg, &answer);
@@ -184,6 +188,37 @@ static void the_same_again_is_counted(void **state)
     leave(driver);
 }
 
+/* The server asked for the create once more, and the name was taken: what is there may be what the
+ * first try made. */
+static void an_event_that_was_sent_twice_counts_once(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *there;
+        size_t patches;
+    } cases[] = {
+        {"{'count': 1, 'firstTimestamp': '2026-01-01T00:00:00Z'}", 0},
+        {"{'count': 2, 'firstTimestamp': '2026-01-01T00:00:00Z'}", 1},
+        {"{'count': 1, 'firstTimestamp': '2025-12-31T23:59:59Z'}", 1},
+        {"{'count': 1}", 1},
+    };
+    struct driver *driver = make_driver();
+    char message[] = "Created pod: a";
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        json_t *there = parse(cases[i].there);
+        tell(driver, 1, message);
+        world.repeated = true;
+        answer(MUSTER_EEXIST, NULL);
+        world.repeated = false;
+        answer(0, there);
+        assert_int_equal(world.count, cases[i].patches);
+        answer(0, NULL);
+        assert_int_equal(driver->events, 0);
+        json_decref(there);
+    }
+    leave(driver);
+}
+
 /* Without the right to write events each of them would be said; when it is back, the next loss is.
  */
 static void that_events_are_forbidden_is_said_once(void **state)
@@ -229,6 +264,7 @@ int main(void)
         cmocka_unit_test(a_burst_of_thousands_waits),
         cmocka_unit_test(what_is_too_much_is_left_out),
         cmocka_unit_test(the_same_again_is_counted),
+        cmocka_unit_test(an_event_that_was_sent_twice_counts_once),
         cmocka_unit_test(that_events_are_forbidden_is_said_once),
         cmocka_unit_test(an_event_has_a_name_that_is_one),
     };

@@ -66,6 +66,16 @@ class Lose(Fault):
         return True
 
 
+class AskAgain(Fault):
+    """The server carries it out, and the answer asks for it once more, as an API server does whose etcd went meanwhile."""
+
+    def after(self, handler):
+        body = {'kind': 'Status', 'apiVersion': 'v1', 'code': 500, 'reason': 'ServerTimeout', 'details': {'retryAfterSeconds': 0},
+                'message': 'The operation cannot be completed at this time, try again'}
+        handler.give(500, json.dumps(body).encode(), {'Retry-After': '0'})
+        return True
+
+
 class Hold(Fault):
     """The request waits here until `release` is set; `held` tells that it came."""
 

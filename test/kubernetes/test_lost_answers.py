@@ -1,8 +1,8 @@
-"""Answers of a real API server that are lost after it has written: `muster operator` makes nothing twice, counts what it did once, and tells it once."""
+"""Answers of a real API server that are lost after it has written, or ask for the same once more: `muster operator` makes nothing twice, counts what it did once, and tells it once."""
 import pytest
 
 from program import wait_for
-from proxy import Lose
+from proxy import AskAgain, Lose
 
 
 @pytest.fixture()
@@ -16,17 +16,20 @@ def told(jobs, name):
     return {reason: sum(e['count'] for e in jobs.events(name) if e['reason'] == reason) for reason in jobs.reasons(name)}
 
 
-def test_what_was_written_is_counted_and_told(jobs, operator, proxy):
+@pytest.mark.parametrize('fault', [Lose, AskAgain])
+def test_what_was_written_is_counted_and_told(jobs, operator, proxy, fault):
     """Of a whole life: the first status, both pods and Services, the end, and the deletions."""
     status = '/pytorchjobs/a/status'
-    for fault in (Lose('PUT', status), Lose('POST', '/pods$', times=2), Lose('POST', '/services$', times=2), Lose('DELETE', '/pods/', times=2)):
-        proxy.add(fault)
+    faults = [fault('PUT', status), fault('POST', '/pods$', times=2), fault('POST', '/services$', times=2), fault('DELETE', '/pods/', times=2),
+              fault('POST', '/events$', times=4)]
+    for each in faults:
+        proxy.add(each)
     jobs.create('a', run={'cleanPodPolicy': 'All'})
     jobs.wait_pods('a', 2)
     jobs.set_phases('a', 'Running')
     jobs.wait_condition('a', 'Running')
     wait_for(lambda: jobs.get('a')['status']['replicaStatuses']['Worker'].get('active') == 1, 'the worker is counted')
-    proxy.add(Lose('PUT', status))
+    faults.append(proxy.add(fault('PUT', status)))
     jobs.set_phase('a-master-0', 'Succeeded', 0)
     jobs.wait_condition('a', 'Succeeded')
     wait_for(lambda: not jobs.list('pods') and not jobs.list('services'), 'cleanPodPolicy All')
@@ -36,4 +39,5 @@ def test_what_was_written_is_counted_and_told(jobs, operator, proxy):
     assert [counted[name] for name in ('created_pods_total', 'deleted_pods_total', 'succeeded_service_creation_total')] == [2, 2, 2]
     wait_for(lambda: told(jobs, 'a') == {'SuccessfulCreatePod': 2, 'SuccessfulCreateService': 2, 'SuccessfulDeletePod': 2, 'SuccessfulDeleteService': 2,
                                          'PyTorchJobSucceeded': 1}, 'each is told once')
+    assert [each.times for each in faults] == [0] * len(faults)
     assert operator.end() == 0

@@ -22,6 +22,7 @@ struct cluster_call {
     bool without_managers;
     char *namespace; /* NULL: none */
     int tried;
+    bool repeated; /* a write, of which a try may have been carried out */
     bool finished; /* its owner is being told */
     struct cluster_call *prev, *next;
 };
@@ -98,6 +99,7 @@ static struct cluster_answer understand(struct cluster_call *call,
     }
     wire_answer(result->http_status, buf_str(&call->reply), call->reply.used, writes, &answer);
     answer.retry_after_ms = result->retry_after_ms > 0 ? result->retry_after_ms : 0;
+    answer.repeated = call->repeated;
     return answer;
 }
 
@@ -132,6 +134,13 @@ static int64_t next_try_ms(struct cluster_call *call, const struct transfer_resu
                                                                             : now_ms + delay_ms;
 }
 
+/* An API server without its etcd asks for a write once more that etcd may have had. */
+static bool may_have_written(const struct cluster_call *call, const struct transfer_result *result)
+{
+    bool answered = result->curl_code == CURLE_OK;
+    return !call->wire.only_reads && answered && result->http_status >= RETRY_SERVER_ERROR;
+}
+
 static void on_end(void *context, const struct transfer_result *result)
 {
     struct cluster_call *call = context;
@@ -145,6 +154,7 @@ static void on_end(void *context, const struct transfer_result *result)
         return;
     }
     buf_clear(&call->reply);
+    call->repeated = call->repeated || may_have_written(call, result);
     pace_wait(&call->k->queue, &call->turn.item, due_ms);
     kube_cluster_pump(call->k);
 }
