@@ -294,6 +294,18 @@ static struct kube_query write_query(const struct kube *kube)
     return (struct kube_query){.more = kube->dry_run ? "dryRun=All" : NULL};
 }
 
+/* As kubectl: a file that was written by get has one, and an API server refuses it. */
+static json_t *without_version(const json_t *object)
+{
+    json_t *copy = json_copy((json_t *)object);
+    json_t *metadata = json_copy(doc_at(object, "metadata"));
+    if (metadata) {
+        json_object_del(metadata, "resourceVersion");
+        json_object_set_new(copy, "metadata", metadata);
+    }
+    return copy;
+}
+
 int kube_create(struct kube *kube, const struct kube_ref *ref, const json_t *object, json_t **ret,
                 struct muster_err *err)
 {
@@ -301,7 +313,9 @@ int kube_create(struct kube *kube, const struct kube_ref *ref, const json_t *obj
     collection.name = NULL;
     const struct kube_query query = write_query(kube);
     struct exchange x = {.method = "POST"};
-    return on_ref(kube, &x, &collection, &query, object, ret, err);
+    muster_auto(doc) json_t *unversioned = without_version(object);
+    return unversioned ? on_ref(kube, &x, &collection, &query, unversioned, ret, err)
+                       : err_no_memory(err);
 }
 
 int kube_patch(struct kube *kube, const struct kube_ref *ref, const json_t *patch, json_t **ret,

@@ -147,6 +147,17 @@ def test_a_job_is_made_shown_changed_and_deleted(client):
 
 
 @both
+def test_what_get_has_written_can_be_created(client):
+    """It has a resourceVersion, which an API server refuses of an object to be created."""
+    client.create(job('a', suspend=True))
+    found = client.get('job', 'a')
+    client.run('delete', 'job', 'a')
+    client.run('wait', '--for=delete', 'job/a')
+    client.create(found)
+    assert client.get('job', 'a')['metadata']['uid'] != found['metadata']['uid']
+
+
+@both
 def test_apply_changes_what_the_file_changes(client):
     apply = lambda o: client.run('apply', '-f', client.muster.write('o.yaml', o)).stdout.split()[-1]  # noqa: E731
     config = {'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': 'c'}, 'data': {'a': '1', 'b': '2'}}
