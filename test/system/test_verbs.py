@@ -36,6 +36,8 @@ def test_get_forms_of_the_seeds(muster):
     assert 'mnist' in muster.run('get', 'job/mnist', '-o', 'yaml').stdout
     assert muster.run('get', 'pods', '-n', 'other').stderr == 'No resources found in other namespace.\n'
     assert 'default' in muster.run('get', 'jobs,pods', '-A').stdout
+    tables = [[line.split()[0] for line in table.splitlines()] for table in muster.run('get', 'all').stdout.split('\n\n')]
+    assert tables == [['NAME', 'mnist-master-0', 'mnist-worker-0']] * 2 + [['NAME', 'mnist']]
     assert 'did you mean' in muster.run('get', 'podz', code=64).stderr
 
 
@@ -470,7 +472,7 @@ def test_a_file_without_a_name_deletes_and_changes_nothing(muster):
 
 
 def test_what_is_there_and_empty_is_no_error(muster):
-    for words in ('get jobs', 'describe jobs', 'delete jobs --all', 'delete pods -l a=b'):
+    for words in ('get jobs', 'get all', 'describe jobs', 'delete jobs --all', 'delete pods -l a=b'):
         assert muster.run(*words.split()).stderr == 'No resources found in default namespace.\n', words
     submit(muster)
     for words in ('events mnist', 'history mnist', 'history mnist --prune', 'history', 'history --prune', 'events'):

@@ -96,6 +96,12 @@ static int add_kinds(struct cli *cli, const char *kinds, const char **names, str
     return r;
 }
 
+/* As kubectl's category of that name has them. */
+static const char *spell_out(const char *kinds)
+{
+    return strcmp(kinds, "all") == 0 ? "pods,services,pytorchjobs" : kinds;
+}
+
 static bool names_kind(const char *word)
 {
     char first[KIND_BYTES];
@@ -112,7 +118,7 @@ int targets_read(struct cli *cli, bool bare_names, struct targets *ret)
     }
     bool kinds = !strchr(words[0], '/') && (!bare_names || names_kind(words[0]));
     if (kinds) {
-        return add_kinds(cli, words[0], words + 1, ret);
+        return add_kinds(cli, spell_out(words[0]), words + 1, ret);
     }
     int r = 0;
     for (; *words && r == 0; words++) {

@@ -1,4 +1,4 @@
-/* The objects a command line names: "KIND NAME…", "KIND/NAME…", or bare names.
+/* The objects a command line names: "KIND NAME…", "KIND/NAME…", "all", or bare names.
  *
  * Layer: cli. Ownership: borrows argv but for the kinds cut off it.
  */

@@ -16,6 +16,7 @@ struct getter {
     struct output output; /* none and "wide": a table */
     struct kube_query query;
     struct table table;
+    bool shown; /* of the tables, one at least */
     int failed; /* of --watch: what could not be printed */
 };
 
@@ -40,15 +41,19 @@ static int print_table(struct getter *g, const json_t *data)
     return r;
 }
 
-static int get_table(struct getter *g, const struct target *target)
+static int get_table(struct getter *g, const struct target *target, bool same)
 {
     struct kube_ref ref = ref_of(g, target);
     muster_auto(doc) json_t *data = NULL;
     int r = kube_list(g->cli->kube, &ref, &g->query, &data, &g->cli->err);
-    if (r == 0 && json_array_size(doc_at(data, "rows")) == 0) {
-        cli_say_none(g->cli);
+    if (r < 0 || json_array_size(doc_at(data, "rows")) == 0) {
+        return r;
     }
-    return r < 0 ? r : print_table(g, data);
+    if (g->shown && !same) {
+        printf("\n");
+    }
+    g->shown = true;
+    return print_table(g, data);
 }
 
 /* The objects of one target appended to `items`, each saying what it is. */
@@ -112,17 +117,17 @@ static int get_tables(struct getter *g, const struct targets *targets)
     for (size_t i = 0; i < targets->count; i++) {
         bool same = i > 0 && targets->list[i].resource == targets->list[i - 1].resource;
         if (!same) {
-            if (i > 0) {
-                printf("\n");
-            }
             bool headers = !args_flag(&g->cli->args, "no-headers");
             g->table = (struct table){
                 .wide = g->table.wide, .namespace = !cli_namespace(g->cli), .headers = headers};
         }
-        int r = get_table(g, &targets->list[i]);
+        int r = get_table(g, &targets->list[i], same);
         if (r < 0) {
             return r;
         }
+    }
+    if (!g->shown) {
+        cli_say_none(g->cli);
     }
     return 0;
 }
