@@ -39,14 +39,19 @@ def too_many_gpus(training):
     spec_of(training)['containers'][0]['resources'] = {'limits': {'nvidia.com/gpu': 1000}}
 
 
+def long_word(training):
+    spec_of(training)['containers'][0]['command'] = shell(f'true {"x" * (128 << 10)}')
+
+
 REFUSED = {
+    long_word: '.command[2]: 128 KiB are too long: the kernel takes less than 128 KiB of a word',
     missing_volume: 'there is no persistentvolumeclaim "nonesuch"',
     no_command: "container pytorch has no command, and muster cannot read the ENTRYPOINT of image test: add command:, or the annotation "
                 "muster.dev/command (or say what it runs: --image 'test=COMMAND')",
     too_many_gpus: 'the job needs 1000 GPUs (nvidia.com/gpu), this machine has ',
 }
 # A job that was created waits for its claim, as on a cluster: somebody may make it later.
-CASES = [('run', spoil) for spoil in REFUSED] + [(verb, spoil) for verb in ('create', 'apply') for spoil in (no_command, too_many_gpus)]
+CASES = [('run', spoil) for spoil in REFUSED] + [(verb, spoil) for verb in ('create', 'apply') for spoil in (no_command, too_many_gpus, long_word)]
 
 
 @pytest.mark.parametrize('verb, spoil', CASES)
@@ -57,7 +62,8 @@ def test_what_this_machine_refuses_leaves_nothing_of_its_file(muster, verb, spoi
     muster.run('up')
     place, said = muster.run(verb, '-f', path, code=65).stderr.splitlines()
     assert re.search(r'/job\.yaml:\d+:\d+: error: spec\.pytorchReplicaSpecs\.Master\.', place) and REFUSED[spoil] in place
-    assert said == 'muster: 1 error; PyTorchJob bad was refused'
+    # What the client sees itself it does not send.
+    assert said == f'muster: 1 error; {"nothing was created" if spoil is long_word else "PyTorchJob bad was refused"}'
     assert muster.get(KINDS) == []
     assert not (muster.work / 'ran').exists()
 
@@ -284,3 +290,10 @@ def test_a_change_that_the_api_refuses_is_shown_with_the_line(muster):
 def test_a_refusal_of_a_command_names_no_file(muster):
     said = muster.run('run', '-n', 2, '--gpus', 500, '--', 'true', code=65).stderr
     assert said.startswith('muster: the job needs 1000 GPUs (nvidia.com/gpu), this machine has ') and '--no-gpu runs without' in said
+
+
+def test_a_word_that_the_kernel_does_not_take_is_refused_of_any_client(muster, api):
+    training = job('long', shell('true'))
+    long_word(training)
+    status, answer = api.call('POST', '/apis/kubeflow.org/v1/namespaces/default/pytorchjobs', training)
+    assert status == 422 and '.containers[0].command[2]: 128 KiB are too long' in answer['message']

@@ -44,6 +44,8 @@ def with_main(made, **fields):
     (with_main(job('gpus', shell('true'), workers=2), resources={'limits': {'nvidia.com/gpu': 1}}),
      'the job needs 3 GPUs (nvidia.com/gpu), this machine has 2: muster run refuses the job here (muster run --share-gpu puts'),
     (job('ended', shell('true'), annotations={'muster.dev/stop': 'x'}), 'it would end the job at once: muster refuses the job (remove it)'),
+    (job('long', shell(f'true {"x" * (128 << 10)}')),
+     'command[2]: 128 KiB are too long: the kernel takes less than 128 KiB of a word, or of a variable with its name (put the text'),
     (with_main(job('folder', shell('true')), workingDir='/no/such'), 'workingDir: /no/such does not exist on this machine (muster run'),
 ])
 def test_lint_warns_of_what_run_refuses_on_this_machine(muster, training, says):
@@ -66,6 +68,14 @@ def test_lint_warns_of_what_run_refuses_on_this_machine(muster, training, says):
 def test_lint_does_not_warn_of_what_is_there(muster, training):
     path = muster.write('job.yaml', training)
     assert 'warning' not in muster.run('lint', path, env={'MUSTER_GPUS': '0,1'}).stdout
+
+
+def test_as_many_words_as_the_kernel_takes(muster):
+    words = [str(number) for number in range(60000)]
+    training = with_main(job('many', shell('echo $#')), args=['x', *words])
+    assert muster.run('run', '-f', muster.write('job.yaml', training)).stdout == '[rank 0] 60000\n'
+    training = with_main(job('more', shell('echo $#')), args=[word * 10 for word in words])
+    assert 'command and args are too long' in muster.run('run', '-f', muster.write('job.yaml', training), code=65).stderr
 
 
 def test_a_host_path_of_another_type_is_an_error(muster):

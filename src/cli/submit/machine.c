@@ -8,10 +8,12 @@
 #include "job/items.h"
 #include "process/machine/gpus.h"
 #include "process/machine/host_path.h"
+#include "process/machine/words.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { PATH_TEXT_BYTES = 320 };
 
@@ -48,6 +50,28 @@ static int check_volume(void *context, const json_t *volume, const char *role, c
                           s->severity == JOB_ERROR ? "" : ": muster run refuses the job here");
     }
     return 0;
+}
+
+/* ---- Words ---- */
+
+static int check_words(void *context, const json_t *container, const char *role, const char *at)
+{
+    (void)role;
+    const struct search *s = context;
+    struct words_fault fault;
+    char path[PATH_TEXT_BYTES];
+    if (words_fault(container, sysconf(_SC_ARG_MAX), &fault)) {
+        (void)snprintf(path, sizeof path, "%s%s%s", at, *fault.path ? "." : "", fault.path);
+        job_problem_place(s->problems, s->severity, yaml_place_of(s->source, path), path,
+                          fault.hint, "%s", fault.text);
+    }
+    return 0;
+}
+
+static void check_all_words(struct search *s)
+{
+    (void)job_each_item(s->job, "initContainers", check_words, s);
+    (void)job_each_item(s->job, "containers", check_words, s);
 }
 
 /* ---- Working directories ---- */
@@ -115,6 +139,7 @@ void machine_check(const struct job_file *file, struct job_problems *problems)
     for (size_t i = 0; i < file->object_count; i++) {
         struct search s = {file->objects[i], &file->sources[i], JOB_ERROR, problems};
         (void)job_each_item(s.job, "volumes", check_volume, &s);
+        check_all_words(&s);
     }
 }
 
@@ -123,6 +148,7 @@ void machine_lint(const struct job_file *file, struct job_problems *problems)
     for (size_t i = 0; i < file->object_count; i++) {
         struct search s = {file->objects[i], &file->sources[i], JOB_WARNING, problems};
         (void)job_each_item(s.job, "volumes", check_volume, &s);
+        check_all_words(&s);
         if (strcmp(note(&s, JOB_ANNOTATION_RUNTIME), "podman") != 0) {
             (void)job_each_item(s.job, "containers", check_folder, &s);
         }

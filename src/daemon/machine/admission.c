@@ -10,9 +10,11 @@
 #include "job/gpus.h"
 #include "job/items.h"
 #include "pod/resolve_env.h"
+#include "process/machine/words.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { PATH_BYTES = 320 };
 
@@ -61,6 +63,34 @@ static void check_gpus(const struct admission *a, const json_t *job, struct job_
     }
 }
 
+struct words_search {
+    struct job_problems *problems;
+    long most_bytes;
+};
+
+static int refuse_words(void *context, const json_t *container, const char *role, const char *at)
+{
+    (void)role;
+    const struct words_search *s = context;
+    struct words_fault fault;
+    char path[PATH_BYTES];
+    if (words_fault(container, s->most_bytes, &fault)) {
+        (void)snprintf(path, sizeof path, "%s%s%s", at, *fault.path ? "." : "", fault.path);
+        job_problem_add(s->problems, JOB_ERROR, path, fault.hint, "%s", fault.text);
+    }
+    return 0;
+}
+
+/* A job that brings the limits of its shell has another stack than this program, which its command
+ * line has looked at. */
+static void check_words(const json_t *job, struct job_problems *problems)
+{
+    bool own = jobs_annotation(job, JOB_ANNOTATION_ENVIRONMENT) == NULL;
+    struct words_search s = {problems, own ? sysconf(_SC_ARG_MAX) : WORDS_BYTES_MAX};
+    (void)job_each_item(job, "initContainers", refuse_words, &s);
+    (void)job_each_item(job, "containers", refuse_words, &s);
+}
+
 static void refuse_annotation(struct job_problems *problems, const char *name, const char *why)
 {
     char path[PATH_BYTES];
@@ -87,6 +117,7 @@ void admission_check(const struct admission *a, const char *resource, const json
         refuse_annotation(problems, JOB_ANNOTATION_ENVIRONMENT,
                           "names an environment that went with its job");
     }
+    check_words(object, problems);
     check_gpus(a, object, problems);
     if (lease && !leases_is_open(a->leases, lease)) {
         refuse_annotation(problems, JOB_ANNOTATION_LEASE,

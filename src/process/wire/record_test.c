@@ -88,7 +88,7 @@ static void a_spec_names_the_field_that_is_wrong(void **state)
     static const struct {
         const char *text, *message;
     } cases[] = {
-        {"{}", "argv: from 1 to 4096 words are needed"},
+        {"{}", "argv: from 1 to 524288 words are needed"},
         {"{\"argv\":[1]}", "argv[0] is not text"},
         {"{\"argv\":[\"a\"],\"cwd\":\"x\"}", "cwd: x is not absolute"},
         {"{\"argv\":[\"a\"],\"env\":{\"A\":1}}", "env.A: a name and text are needed"},

@@ -35,8 +35,8 @@
 
 enum {
     PROCESS_MOUNTS_MAX = 64,
-    PROCESS_OWN_MOUNTS_MAX = 1, /* besides, by process_spec_mount */
-    PROCESS_WORDS_MAX = 4096,
+    PROCESS_OWN_MOUNTS_MAX = 1,  /* besides, by process_spec_mount */
+    PROCESS_WORDS_MAX = 1 << 19, /* more than the kernel takes */
 };
 
 struct process_mount {
