@@ -118,18 +118,20 @@ static void print_tunings(enum schedule_processor here)
     (void)printf("\nprocessors (MUSTER_TUNING=NAME takes another row)\n");
     for (int p = 0; p < SCHEDULE_PROCESSORS; p++) {
         const struct schedule_tuning *row = &schedule_tunings[p];
-        char below[32], blocks[32], messages[READ_BYTES], retakes[32];
+        char below[32], blocks[32], messages[READ_BYTES], retakes[32], ring[32], shared[32];
         (void)printf("%c %-8s", p == (int)here ? '*' : ' ', row->name);
         print_blocks(row);
         (void)printf(
             "\n            readers claim lines: %s, writers demote lines: %s, fetch them "
             "ahead: %s, within a message: %s, for rooted calls: %u calls\n            zero-copy of 2 ranks writes both outputs at once: %s%s\n            "
+            "rings of messages: %s, where ranks share processors %s\n            "
             "may be read out of the other's memory: blocks from %s, messages %s\n            "
             "a line that was read costs its next writer: %u ns, up to %s\n            measured: %s\n",
             row->claims ? "yes" : "no", row->demotes ? "yes" : "no", row->fetches ? "yes" : "no",
             row->puts_ahead ? "yes" : "no", row->slots_ahead,
             row->twin_below_bytes == SIZE_MAX ? "always" : "below ",
             row->twin_below_bytes == SIZE_MAX ? "" : short_size(row->twin_below_bytes, below),
+            short_size(row->ring_bytes, ring), short_size(row->shared_ring_bytes, shared),
             short_size(row->reads_from_bytes, blocks), messages_read(row, messages), row->retake_ns,
             short_size(row->retakes_to_bytes, retakes), row->measured);
     }

@@ -60,7 +60,12 @@ static void slots_are_taken_ahead_where_no_reader_waits_longer(void **state)
     }
 }
 
-/* Of every row: the blocks fit the slots, and some block is for every vector. */
+static bool is_power_of_two(size_t bytes)
+{
+    return bytes > 0 && (bytes & (bytes - 1)) == 0;
+}
+
+/* Of every row: the blocks fit the slots, some block is for every vector, and rings can be. */
 static void every_row_of_the_table_is_whole(void **state)
 {
     (void)state;
@@ -68,6 +73,7 @@ static void every_row_of_the_table_is_whole(void **state)
         const struct schedule_tuning *row = &schedule_tunings[p];
         assert_int_equal(schedule_processor_find(row->name), p);
         assert_non_null(row->measured);
+        assert_true(is_power_of_two(row->ring_bytes) && is_power_of_two(row->shared_ring_bytes));
         size_t below = 0;
         for (int i = 0; below < SIZE_MAX; i++) {
             assert_true(i < SCHEDULE_BLOCK_SIZES);

@@ -48,7 +48,9 @@ struct schedule_tuning {
         size_t below_bytes;
     } slots_left[SCHEDULE_SLOT_KINDS]; /* … nor of slots between these limits, whose readers would
                                           wait longer */
-    size_t twin_below_bytes;           /* zero-copy of two ranks writes both outputs in one pass */
+    size_t ring_bytes; /* of the ring of messages between two ranks: comm/shm/line_ring.h … */
+    size_t shared_ring_bytes;  /* … where ranks share processors */
+    size_t twin_below_bytes;   /* zero-copy of two ranks writes both outputs in one pass */
     size_t reads_from_bytes;   /* from so many on a block may be read out of the other's memory:
                                   comm/algorithm/large_copy.c */
     unsigned retake_ns;        /* what it costs a rank to write a line again that another has read

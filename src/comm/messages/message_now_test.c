@@ -126,7 +126,7 @@ static void what_has_no_room_is_not_sent(void **state)
     struct task task;
     int sent = 0;
     pair_open(&pair, false);
-    size_t ring_bytes = pair.ranks[0].comm->oversubscribed ? STREAM_BYTES : STREAM_BYTES / 2;
+    size_t ring_bytes = pair.ranks[0].comm->messages->streams[1].out.ring_bytes;
     prepare(&pair, 0, MOST_BYTES, 1, &task);
     while (message_send_now(pair.ranks[0].comm, &task.call)) {
         assert_in_range(++sent, 1, ring_bytes / MOST_BYTES);

@@ -33,11 +33,12 @@ void message_open(struct muster_comm *comm)
 {
     /* Ranks that share a processor change places for each ring that is full; else both rings of a
      * pair must leave room in an L2 cache. */
-    size_t bytes = comm->oversubscribed ? STREAM_BYTES : STREAM_BYTES / 2;
+    const struct schedule_tuning *t = comm->tuning;
+    size_t bytes = comm->oversubscribed ? t->shared_ring_bytes : t->ring_bytes;
     for (int l = 0; l < comm->local_size; l++) {
         struct stream *s = &comm->messages->streams[comm->locals[l]];
         s->in = s->out = line_ring_start(bytes);
-        s->out.ahead = comm->tuning->puts_ahead && !comm->oversubscribed;
+        s->out.ahead = t->puts_ahead && !comm->oversubscribed;
     }
     offer_open(comm);
 }

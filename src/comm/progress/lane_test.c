@@ -4,6 +4,7 @@
 #include "base/testing/test.h"
 #include "comm/api/call.h"
 #include "comm/api/prepare.h"
+#include "comm/messages/streams.h"
 #include "comm/progress/request.h"
 #include "comm/shm/line_ring.h"
 
@@ -153,7 +154,7 @@ static bool send_now(int32_t value)
 static void a_small_send_ends_with_its_start(void **state)
 {
     (void)state;
-    size_t ring_bytes = comm->oversubscribed ? STREAM_BYTES : STREAM_BYTES / 2;
+    size_t ring_bytes = comm->messages->streams[0].out.ring_bytes;
     const int32_t fit = (int32_t)(ring_bytes / 2 / SEGMENT_LINE) - 1; /* two lines a message */
     for (int32_t i = 0; i <= fit; i++) {
         assert_int_equal(send_now(i), i < fit);
