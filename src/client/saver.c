@@ -95,7 +95,8 @@ void saver_offer(struct muster_elastic *job)
 {
     struct saver *s = &job->saver;
     bool writes = s->is_started && job->mine->rank == 0 && !job->core.complete;
-    if (!writes || s->phase != SAVER_IDLE || !is_due(job)) {
+    bool waits = s->unsaid_version > 0 && job->phase != UPLINK_UP; /* what nobody hears of stays */
+    if (!writes || waits || s->phase != SAVER_IDLE || !is_due(job)) {
         return;
     }
     s->newest = job->core.version;

@@ -111,6 +111,20 @@ def test_the_coordinator_dies_with_them(tmp_path):
         check_ends(job, model)
 
 
+def test_while_the_coordinator_is_away_one_waits_to_be_told_of(tmp_path):
+    """Nobody says meanwhile which others may go: with each that is written the folder would grow."""
+    with Saved(tmp_path, epochs=60, held=True) as job:
+        job.add_worker()
+        job.wait_for_another()
+        job.kill_coordinator()
+        job.wait_for_version(job.version() + 10 * 7)
+        assert len(job.files()) <= 4, job.versions()  # two that are kept, and what was under way
+        job.start_coordinator()
+        job.wait_for_another()
+        assert job.wait_for_end() == 0
+        check_ends(job)
+
+
 def spoil(path):
     """A bit of its last byte is another one: its head is whole."""
     with open(path, 'r+b') as file:
