@@ -56,6 +56,26 @@ def test_another_one_joins_when_all_passes_of_a_step_are_computed(world, python,
     assert first.lines('step ')[1] == '2 3'
 
 
+@pytest.mark.parametrize('at, calls', [('dry', 1), ('real', 3)])
+def test_what_is_computed_for_nothing_ends_when_another_one_joins(world, python, at, calls):
+    """It has joined in the first call of a step: of the two workers' shares, three batches each, no other is computed. Two calls without effect come before the
+    first that counts."""
+    options = {'micro_batches': 6, 'epochs': 4}
+    job = world(1, python)
+    quiet = end_of(job.start(SCRIPT, json.dumps(options)))
+    job.coordinators[0].end()
+
+    job = world(2, python)
+    first, second, third = (job.start_held(SCRIPT, json.dumps({**options, **more})) for more in ({'wait_in': 2, 'wait_at': at}, {'wait_in': 2, 'wait_at': at}, {}))
+    job.let(first, second)
+    first.wait_for_line('waits')
+    second.wait_for_line('waits')
+    job.let(third)
+    assert [end_of(worker) for worker in (first, second, third)] == [quiet] * 3
+    assert first.lines('step ')[1] == '2 3'
+    assert first.lines('call ').count('2 2') == calls
+
+
 @pytest.mark.heavy
 @pytest.mark.parametrize('kind', ['gan', 'lbfgs', 'manual'])
 def test_any_number_of_workers_has_the_same_bits(world, python, kind):

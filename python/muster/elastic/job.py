@@ -218,7 +218,7 @@ class Job:
             self._end_pass()
             self.pending = self._next_of_share()
             if self.pending is not None:
-                return self.pending
+                return self.pending if self.transaction_.is_current(self.pending) else self.transaction_.look_again()
             if self.before_publish is not None:
                 self.before_publish()
             self.state.publish(self.native)

@@ -6,7 +6,7 @@ class Pass:
     """One micro-batch that this worker is to compute; without records it computes for form's sake, with weight 0."""
 
     def __init__(self, found):
-        self.version, self.epoch = found['version'], found['epoch']
+        self.version, self.epoch, self.generation = found['version'], found['epoch'], found['generation']
         self.micro_batch, self.records, self.share = found['micro_batch'], found['records'], found['share']
         self.micro_batches, self.rank, self.size = found['micro_batches'], found['rank'], found['size']
         self.step_records = found['step_records']

@@ -74,6 +74,18 @@ class Transaction:
             self.calls.clear()
             self.undo.keep()
 
+    def is_current(self, one):
+        """Whether the pass belongs to the current generation: sums of another one are not taken."""
+        return self.job.native.query()['generation'] == one.generation
+
+    def look_again(self):
+        """Called when workers came or went between two batches of the step: its other passes are divided again, before more is computed for nothing."""
+        pending = self.job.fetch()
+        if self.job.took:
+            self.version = 0
+            self.calls.clear()
+        return pending
+
     def _run_dry(self, function, args, kwargs):
         """Runs the function for its result only: its step is not complete, and the model stays as it is."""
         job = self.job
@@ -114,6 +126,8 @@ class Transaction:
         """(what the function returned, the pass's extra); None: it has stopped at the next sum."""
         job = self.job
         args, kwargs, random_state = self.calls[one.micro_batch]
+        if number > 0 and not self.is_current(one):
+            raise _Again
         if not self.live:
             self.undo.put_back()
             keyed.restore_random_state(random_state)

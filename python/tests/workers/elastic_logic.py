@@ -238,7 +238,7 @@ def scaled():
     job.register('scaler', scaler)
     scales, moved = [], []
     for committed in (False, True, False, True):
-        job.pass_ = Pass({'version': 1, 'epoch': 0, 'micro_batch': 0, 'records': [0], 'share': 1, 'micro_batches': 2, 'rank': 0,
+        job.pass_ = Pass({'version': 1, 'epoch': 0, 'micro_batch': 0, 'records': [0], 'share': 1, 'micro_batches': 2, 'generation': 1, 'rank': 0,
                           'size': 1, 'micro_batch_records': 1, 'step_records': 1})
         job.pass_.given, job.pass_.committed = True, committed
         before = net[0].weight.clone()

@@ -2,7 +2,7 @@
 
 kind 'gan': two networks, two optimizers, three backwards; a gradient is clipped, a scheduler and an average advance within.
 kind 'lbfgs': closures and a line search. kind 'manual': an optimizer of the user's own, with buffers in a registered module.
-Says 'step VERSION SIZE' for each step that it commits, and at its end 'end JSON'.
+Says 'call VERSION SIZE' for each time that the step function begins, 'step VERSION SIZE' for each step that it commits, and at its end 'end JSON'.
 """
 import hashlib
 import json
@@ -18,14 +18,15 @@ from torch.utils.data import Dataset
 import muster.elastic
 
 OPTIONS = {'kind': 'gan', 'records': 58, 'batch': 4, 'micro_batches': 4, 'epochs': 2, 'loader_workers': 0, 'paced': False,
-           'stop_in': 0, 'wait_in': 0}
+           'stop_in': 0, 'wait_in': 0, 'wait_at': ''}
 OPTIONS.update(json.loads(sys.argv[1]) if len(sys.argv) > 1 else {})
 calls = 0
 
 
-def wait_for_another():
-    """In the last pass of its share of step `wait_in`, until somebody joins."""
-    if job.pass_.version == OPTIONS['wait_in'] and job.pass_.micro_batch == job.share[-1].micro_batch:
+def wait_for_another(at, one, of):
+    """In step `wait_in`, until somebody joins: before its last batch is given to the step function, or in the first call without effect (dry), or in the first
+    one that counts (real)."""
+    if (one.version, one.micro_batch, at) == (OPTIONS['wait_in'], of.micro_batch, OPTIONS['wait_at']):
         OPTIONS['wait_in'] = 0
         print('waits', flush=True)
         generation = job.native.query()['generation']
@@ -41,6 +42,16 @@ def in_the_middle():
         print('middle', flush=True)
         while not os.path.exists('go-on'):
             elastic_pace.pace()
+
+
+def told(function):
+    def call(*args):
+        transaction = job.transaction_
+        one = job.pass_ if transaction.dry else transaction.one
+        print('call', one.version, one.size, flush=True)
+        wait_for_another('dry' if transaction.dry else 'real', one, job.share[0])
+        return function(*args)
+    return call
 
 
 class Points(Dataset):
@@ -139,12 +150,12 @@ def make(model, optimizers, scheduler):
 
 torch.manual_seed(1)
 job, update, modules, scheduler = {'gan': gan, 'lbfgs': lbfgs, 'manual': manual}[OPTIONS['kind']]()
-update = job.transaction(update)
+update = job.transaction(told(update))
 loader = job.loader(Points(), OPTIONS['batch'], epochs=OPTIONS['epochs'], num_workers=OPTIONS['loader_workers'])
 elastic_pace.hold()
 for _ in job.epochs():
     for data, target in loader:
-        wait_for_another()
+        wait_for_another('', job.pass_, job.share[-1])
         assert torch.isfinite(update(data, target))
         if OPTIONS['paced']:
             elastic_pace.pace()
