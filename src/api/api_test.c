@@ -64,6 +64,8 @@ static const struct refusal {
     {"POST", PODS, "{'spec':{'containers':[{'name':'a'}]}}", 422, "Invalid", "metadata.name: is"},
     {"POST", PODS, "{'metadata':{'name':'a','annotations':{'b c':'d'}}}", 422, "Invalid",
      "metadata.annotations[b c]: an annotation's name must be"},
+    {"POST", CONFIG_MAPS, "{'metadata':{'name':'a','resourceVersion':'5'}}", 500, "InternalError",
+     "resourceVersion should not be set on objects to be created"},
     {"POST", CONFIG_MAPS "?fieldValidation=Maybe", CONFIG_MAP("a"), 422, "Invalid",
      "fieldValidation: Unsupported value: \"Maybe\""},
     {"POST", CONFIG_MAPS "?fieldValidation=Strict",

@@ -140,19 +140,32 @@ static int ask_machine(struct api_call *call, struct muster_err *err)
                : muster_fail(err, MUSTER_EDATA, "the object is invalid");
 }
 
+/* An API server answers 500, and takes text that is no number for no version. */
+static int check_unversioned(const json_t *object, struct muster_err *err)
+{
+    const char *version = doc_text(object, "metadata.resourceVersion", "");
+    bool number = *version && version[strspn(version, "0123456789")] == '\0';
+    return number && version[strspn(version, "0")] != '\0'
+               ? muster_fail(err, MUSTER_EINTERNAL,
+                             "resourceVersion should not be set on objects to be created")
+               : 0;
+}
+
 int verb_create(struct api_call *call, struct muster_err *err)
 {
     muster_auto(doc) json_t *object = NULL;
+    bool applies = request_is_type(call->request, APPLY_TYPE);
     if (call->route.resource->namespaced && !*call->route.namespace) {
         return muster_fail(err, MUSTER_EINVAL, "an empty namespace may not be set during creation");
     }
     int r = check_identity(call, call->body, err);
     r = r < 0 ? r : call_check_types(call, call->body, err);
+    r = r < 0 || applies ? r : check_unversioned(call->body, err);
     if (r < 0) {
         return r;
     }
     r = complete_identity(call, call->body, err);
-    r = r < 0 ? r : call_own_new(call, request_is_type(call->request, APPLY_TYPE), err);
+    r = r < 0 ? r : call_own_new(call, applies, err);
     /* The name is used in messages and in the store. One that is too long for this is no valid
      * name, which admit reports. */
     (void)snprintf(call->route.name, sizeof call->route.name, "%s",
