@@ -175,6 +175,10 @@ int kube_lease_start(struct kube *kube, const char *id, struct kube_lease **ret,
                      struct muster_err *err);
 void kube_lease_stop(struct kube_lease *lease);
 
+/* True when the controller that held it first has gone. To be asked when a request has failed;
+ * takes 0.1 s at most, to be sure. */
+bool kube_lease_was_lost(struct kube_lease *lease);
+
 /* The path below /muster/v1 of the parts, each percent-encoded, to a NULL; the caller frees. NULL:
  * out of memory, or too long. */
 char *kube_muster_path(const char *first, ...) __attribute__((sentinel));

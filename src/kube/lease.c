@@ -8,8 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { PATH_BYTES = 128 };
+enum { LOSS_TURNS = 20, LOSS_US = 5000 }; /* a controller closes its connections one by one */
 
 struct kube_lease {
     struct kube *kube;
@@ -19,6 +21,7 @@ struct kube_lease {
     uv_timer_t limit; /* for the first holding */
     int open_timers;
     bool held;
+    bool lost;
     bool late;
     struct muster_err err; /* why the first try failed */
 };
@@ -40,6 +43,7 @@ static void on_end(void *context, int code, const struct muster_err *err)
     if (code < 0 && !lease->held) {
         lease->err = *err;
     }
+    lease->lost = lease->lost || lease->held;
     uv_timer_start(&lease->retry, renew, KUBE_RETRY_MS, 0);
 }
 
@@ -115,6 +119,15 @@ int kube_lease_start(struct kube *kube, const char *id, struct kube_lease **ret,
     }
     *ret = lease;
     return 0;
+}
+
+bool kube_lease_was_lost(struct kube_lease *lease)
+{
+    for (int i = 0; i < LOSS_TURNS && !lease->lost; i++) {
+        uv_run(lease->kube->loop, UV_RUN_NOWAIT);
+        usleep(i ? LOSS_US : 0);
+    }
+    return lease->lost;
 }
 
 static void timer_closed(uv_handle_t *handle)

@@ -35,7 +35,11 @@ class Deaf:
 
     def hand_on(self, client):
         server = socket.socket(socket.AF_UNIX)
-        server.connect(str(self.behind))
+        try:
+            server.connect(str(self.behind))
+        except ConnectionRefusedError:  # the controller has gone
+            client.close()
+            return
         threading.Thread(target=self.copy, args=(server, client, False), daemon=True).start()
         self.copy(client, server, True)
 
@@ -100,6 +104,17 @@ def test_ctrl_c_after_a_job_has_succeeded_which_the_watch_has_not_told_yet(muste
     between.told.set()
     _, err = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 0 and 'job late succeeded' in err, err
+
+
+def test_a_controller_that_is_ended_while_a_job_is_created_is_said(muster, deaf):
+    between = deaf(b'/pytorchjobs HTTP')
+    controller = muster.status()
+    process = muster.start('run', '-n', '1', '--', *shell('true'))
+    wait_for(lambda: between.held == 1, 'the job is created')
+    os.kill(controller, signal.SIGKILL)
+    _, err = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 75, err
+    assert err.splitlines()[-1] == 'muster: the controller was ended while the job was created (muster down?); try again'
 
 
 def test_a_controller_that_needs_more_than_ten_seconds_to_answer_is_waited_for(muster, deaf):

@@ -173,6 +173,19 @@ static int put_all(struct runner *runner)
     return r == MUSTER_EINTERRUPTED ? 0 : r;
 }
 
+/* Of a controller that is ended meanwhile (muster down) the requests fail in many ways, and the
+ * next one knows neither the lease nor the environment. */
+static int explain_loss(struct runner *runner, int r)
+{
+    bool unanswered = r == MUSTER_EUNAVAIL || r == MUSTER_EDATA;
+    if (!unanswered || !runner->lease || !kube_lease_was_lost(runner->lease)) {
+        return r;
+    }
+    return muster_fail(&runner->cli->err, MUSTER_EAGAIN,
+                       "the controller was ended while the job was created (muster down?); try "
+                       "again");
+}
+
 static int save_results(const struct runner *runner, const struct followed_job *job)
 {
     muster_auto(free) char *folder = results_of(runner, job->name);
@@ -247,7 +260,7 @@ static int run_jobs(struct runner *runner)
         follow_init(&runner->follow, runner->cli, &runner->screen,
                     args_flag(&runner->cli->args, "quiet"));
         runner->follow.after_end_ms = runner->after_end_ms;
-        r = put_all(runner);
+        r = explain_loss(runner, put_all(runner));
         if (r == 0) {
             start_input(runner);
             follow_run(&runner->follow);
