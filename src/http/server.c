@@ -5,6 +5,7 @@
 #include "http/internal.h"
 
 #include "base/err.h"
+#include "base/system/error_text.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -39,7 +40,7 @@ static int open_unix(const char *path, struct muster_err *err)
     memcpy(address.sun_path, path, strlen(path) + 1);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {
-        return muster_fail(err, MUSTER_EOS, "cannot make a socket: %s", strerror(errno));
+        return muster_fail(err, MUSTER_EOS, "cannot make a socket: %s", error_text(errno));
     }
     (void)unlink(path);
     mode_t mask = umask(0177);
@@ -62,7 +63,7 @@ static int open_tcp(const char *host, int port, struct muster_err *err)
     }
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {
-        return muster_fail(err, MUSTER_EOS, "cannot make a socket: %s", strerror(errno));
+        return muster_fail(err, MUSTER_EOS, "cannot make a socket: %s", error_text(errno));
     }
     int on = 1;
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -187,8 +188,8 @@ int http_server_start(uv_loop_t *loop, const struct http_options *options, http_
                 ? http_server_set_certificate(server, options->key_pem, options->cert_pem, err)
                 : 0;
     if (r == 0 && !(server->daemon = start_daemon(server, options, fd))) {
-        r = muster_fail(err, MUSTER_EUNAVAIL, "the HTTP server cannot start: %s%s", strerror(errno),
-                        errno == EMFILE ? " (ulimit -n)" : "");
+        r = muster_fail(err, MUSTER_EUNAVAIL, "the HTTP server cannot start: %s",
+                        error_text(errno));
     }
     if (r < 0) {
         close(fd);

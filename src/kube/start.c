@@ -10,7 +10,9 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/system/error_text.h"
 #include "base/system/nofile_limit.h"
+#include "base/system/soft_limits.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -139,7 +141,8 @@ static int gave_up(const struct kube *kube, off_t start, const char *log_path, i
                            "some space and try again",
                            log_path);
     }
-    return say_end(status, log_path, code, err);
+    int limited = soft_limits_check(err); /* its log is a file, too */
+    return limited < 0 ? limited : say_end(status, log_path, code, err);
 }
 
 static bool ended_in_order(int status)
@@ -178,12 +181,12 @@ static int start_one(struct kube *kube, struct muster_err *err)
     }
     muster_auto(close) int log_fd = open(log_path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (log_fd < 0) {
-        return muster_fail(err, MUSTER_ECREATE, "cannot write %s: %s", log_path, strerror(errno));
+        return muster_fail(err, MUSTER_ECREATE, "cannot write %s: %s", log_path, error_text(errno));
     }
     off_t start = lseek(log_fd, 0, SEEK_END);
     pid_t child = fork();
     if (child < 0) {
-        return muster_fail(err, MUSTER_EOS, "cannot start a process: %s", strerror(errno));
+        return muster_fail(err, MUSTER_EOS, "cannot start a process: %s", error_text_start(errno));
     }
     if (child == 0) {
         become_controller(kube, log_fd);

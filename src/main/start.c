@@ -14,6 +14,7 @@
 #include <muster/err.h>
 
 enum { STACK_KIB_MIN = 256 }; /* buffers of 64 KiB stand on it; with 96 KiB controllers died */
+enum { FILES_MIN = 64 }; /* with 24 a controller has none left for a rank, and runs wait for ever */
 
 /* When descriptor 0, 1 or 2 is closed, the next socket or file would take its number, and output
  * would be written into it. They are opened in the wrong direction, so that they refuse reads or
@@ -41,12 +42,26 @@ static void need_stack(void)
     }
 }
 
+/* Called when the limit is as high as is permitted. */
+static void need_files(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < FILES_MIN) {
+        fprintf(stderr,
+                "muster: %llu files may be open here (ulimit -n), and %d are needed: type it in a "
+                "shell with a higher limit (ulimit -Hn)\n",
+                (unsigned long long)limit.rlim_cur, FILES_MIN);
+        exit(muster_code_exit(MUSTER_EOS));
+    }
+}
+
 void start_process(void)
 {
     occupy_standard_descriptors();
     need_stack();
     (void)signal(SIGXFSZ, SIG_IGN); /* `ulimit -f`: the write fails, and that is said */
     nofile_limit_raise();
+    need_files();
 }
 
 bool start_asks_for_help(int argc, char **argv, int first)

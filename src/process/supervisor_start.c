@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log_file.h"
+#include "base/system/error_text.h"
 #include "base/system/nofile_limit.h"
 
 #include <assert.h>
@@ -87,7 +88,7 @@ static int spawn(uv_loop_t *loop, const struct process_job_options *options, int
     if (r < 0) {
         uv_close((uv_handle_t *)process, on_closed);
         return muster_fail(err, MUSTER_EOS, "cannot start %s supervisor: %s", options->program,
-                           uv_strerror(r));
+                           error_text_start(-r));
     }
     return 0;
 }
@@ -98,7 +99,7 @@ int supervisor_start(uv_loop_t *loop, const struct process_job_options *options,
     int ends[2];
     assert(options->folder && options->program);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
-        return muster_fail(err, MUSTER_EOS, "cannot make a socket pair: %s", strerror(errno));
+        return muster_fail(err, MUSTER_EOS, "cannot make a socket pair: %s", error_text(errno));
     }
     int r = spawn(loop, options, ends[1], err);
     close(ends[1]);

@@ -52,10 +52,30 @@ def test_a_controller_that_a_signal_ends_at_its_start_is_said(muster):
     assert 'the controller was ended by SIGABRT before it could start' in done.stderr and 'ulimit -v' in done.stderr
 
 
-def test_too_few_descriptors_for_a_controller(muster):
-    done = subprocess.run(['sh', '-c', 'ulimit -n 16; exec "$0" "$@"', muster.binary, 'get', 'jobs'], env=muster.env,
+@pytest.mark.parametrize('words', [('get', 'jobs'), ('run', '-n', '2', '--', 'true')], ids=' '.join)
+@pytest.mark.parametrize('files', [10, 16, 24, 63])
+def test_too_few_descriptors_are_said(muster, files, words):
+    """With some a controller did not start, with some it waited for ever for more."""
+    done = subprocess.run(['sh', '-c', f'ulimit -n {files}; exec "$0" "$@"', muster.binary, *words], env=muster.env,
                           capture_output=True, text=True, timeout=muster.limit_s, check=False)
-    assert done.returncode == 69 and 'Too many open files (ulimit -n)' in done.stderr
+    assert (done.returncode, done.stderr) == (
+        71, f'muster: {files} files may be open here (ulimit -n), and 64 are needed: type it in a shell with a higher limit (ulimit -Hn)\n')
+
+
+def test_ranks_for_which_the_controller_has_too_few_descriptors_say_so(muster):
+    done = subprocess.run(['sh', '-c', 'ulimit -n 64; exec "$0" "$@"', muster.binary, 'run', '-n', '30', '--', 'true'], env=muster.env,
+                          cwd=muster.work, capture_output=True, text=True, timeout=muster.limit_s, check=False)
+    assert done.returncode == 128 and 'too many open files: raise the limit (ulimit -n)' in done.stderr.splitlines()[-1], done.stderr
+
+
+def test_files_that_are_too_small_for_the_controllers_log_are_said(muster):
+    """It cannot even write why it does not start."""
+    muster.home.mkdir(parents=True)
+    (muster.home / 'daemon.log').write_text('an old line\n' * 1000)
+    done = subprocess.run(['sh', '-c', 'ulimit -f 1; exec "$0" "$@"', muster.binary, 'get', 'jobs'], env=muster.env,
+                          capture_output=True, text=True, timeout=muster.limit_s, check=False)
+    assert done.returncode == 73 and 'KiB at most (ulimit -f), too little for the store' in done.stderr, done.stderr
+
 
 @pytest.mark.parametrize('words', [('up',), ('get', 'jobs')], ids=' '.join)
 def test_too_small_a_stack_is_said(muster, words):

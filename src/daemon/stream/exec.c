@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/err.h"
+#include "base/system/error_text.h"
 #include "daemon/stream/channels.h"
 #include "daemon/stream/peer.h"
 #include "daemon/stream/rank_command.h"
@@ -196,7 +197,7 @@ static int begin(struct exec *x, struct muster_err *err)
     const struct peer_hooks hooks = {x, on_session_bytes, on_session_drained, on_session_end};
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
-        return muster_fail(err, MUSTER_EOS, "cannot make a socket: %s", strerror(errno));
+        return muster_fail(err, MUSTER_EOS, "cannot make a socket: %s", error_text(errno));
     }
     int r = rank_command_send(x->command, ends[1], err);
     passing_close(&ends[1], 1);

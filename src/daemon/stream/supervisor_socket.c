@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/system/error_text.h"
 #include "daemon/object/jobs.h"
 
 #include <errno.h>
@@ -22,7 +23,7 @@ int supervisor_socket(const struct home *home, const json_t *pod,
         return err_no_memory(err);
     }
     if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) < 0) {
-        return muster_fail(err, MUSTER_EOS, "cannot make a socket: %s", strerror(errno));
+        return muster_fail(err, MUSTER_EOS, "cannot make a socket: %s", error_text(errno));
     }
     int r = handover_send(folder, packet, &ends[1], 1, err);
     passing_close(&ends[1], 1);

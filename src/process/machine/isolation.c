@@ -2,6 +2,7 @@
 #include "process/machine/isolation.h"
 
 #include "base/cleanup.h"
+#include "base/system/error_text.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -116,7 +117,7 @@ static int start_init(struct isolation *isolation, struct muster_err *err)
 {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
-        return muster_fail(err, MUSTER_EOS, "cannot make a socket pair: %s", strerror(errno));
+        return muster_fail(err, MUSTER_EOS, "cannot make a socket pair: %s", error_text(errno));
     }
     isolation->init = fork();
     if (isolation->init == 0) {
@@ -125,7 +126,8 @@ static int start_init(struct isolation *isolation, struct muster_err *err)
     close(ends[1]);
     isolation->lifeline_fd = ends[0];
     if (isolation->init < 0) {
-        return muster_fail(err, MUSTER_EOS, "cannot start the job's init: %s", strerror(errno));
+        return muster_fail(err, MUSTER_EOS, "cannot start the job's init: %s",
+                           error_text_start(errno));
     }
     return 0;
 }

@@ -1,6 +1,7 @@
 /* See monitor.h. */
 #include "process/monitor/monitor.h"
 
+#include "base/system/error_text.h"
 #include "base/time/clock.h"
 #include "process/machine/descendants.h"
 #include "process/monitor/execute.h"
@@ -99,7 +100,7 @@ static int start_main(struct monitor *m, struct muster_err *err)
     int ends[2];
     int input[2] = {-1, -1};
     if (pipe2(ends, O_CLOEXEC) < 0 || (m->plan->spec->input && pipe2(input, O_CLOEXEC) < 0)) {
-        return muster_fail(err, MUSTER_EOS, "cannot make a pipe: %s", strerror(errno));
+        return muster_fail(err, MUSTER_EOS, "cannot make a pipe: %s", error_text(errno));
     }
     m->exec_fd = ends[0];
     m->inside.input_fd = input[1];
@@ -113,7 +114,7 @@ static int start_main(struct monitor *m, struct muster_err *err)
     close(ends[1]);
     close(m->plan->log_fd);
     return m->main_pid < 0
-               ? muster_fail(err, MUSTER_EOS, "cannot start a process: %s", strerror(errno))
+               ? muster_fail(err, MUSTER_EOS, "cannot start a process: %s", error_text_start(errno))
                : 0;
 }
 
@@ -301,7 +302,7 @@ int monitor_start(const struct monitor_plan *plan, pid_t *ret_pid, int *ret_fd,
     int ends[2];
     int on = 1;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) {
-        return muster_fail(err, MUSTER_EOS, "cannot make a socket pair: %s", strerror(errno));
+        return muster_fail(err, MUSTER_EOS, "cannot make a socket pair: %s", error_text(errno));
     }
     (void)setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
     pid_t pid = fork();
@@ -312,7 +313,7 @@ int monitor_start(const struct monitor_plan *plan, pid_t *ret_pid, int *ret_fd,
     if (pid < 0) {
         close(ends[0]);
         return muster_fail(err, MUSTER_EOS, "cannot start the container's monitor: %s",
-                           strerror(errno));
+                           error_text_start(errno));
     }
     *ret_pid = pid;
     *ret_fd = ends[0];

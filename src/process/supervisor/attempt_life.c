@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/system/error_text.h"
 #include "base/time/clock.h"
 #include "process/monitor/environment.h"
 #include "process/monitor/hosts.h"
@@ -181,7 +182,7 @@ static int open_log(struct attempt *attempt, int *ret_write_fd, struct muster_er
     }
     attempt->has_log = true;
     if (pipe2(ends, O_CLOEXEC) < 0) {
-        return muster_fail(err, MUSTER_EOS, "cannot make a pipe: %s", strerror(errno));
+        return muster_fail(err, MUSTER_EOS, "cannot make a pipe: %s", error_text(errno));
     }
     (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
     (void)fcntl(ends[0], F_SETPIPE_SZ, PIPE_BYTES);

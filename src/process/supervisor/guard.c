@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/system/error_text.h"
 #include "process/machine/descendants.h"
 
 #include <errno.h>
@@ -55,7 +56,7 @@ int guard_start(struct guard *ret, const char *job_folder, int lock_fd, struct m
         return err_no_memory(err);
     }
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
-        return muster_fail(err, MUSTER_EOS, "cannot make a socket pair: %s", strerror(errno));
+        return muster_fail(err, MUSTER_EOS, "cannot make a socket pair: %s", error_text(errno));
     }
     ret->pid = fork();
     if (ret->pid == 0) {
@@ -67,7 +68,8 @@ int guard_start(struct guard *ret, const char *job_folder, int lock_fd, struct m
     if (ret->pid < 0) {
         ret->pid = 0;
         close(ends[0]);
-        return muster_fail(err, MUSTER_EOS, "cannot start the job's guard: %s", strerror(errno));
+        return muster_fail(err, MUSTER_EOS, "cannot start the job's guard: %s",
+                           error_text_start(errno));
     }
     return 0;
 }

@@ -1,0 +1,17 @@
+/* See error_text.h. */
+#include "base/system/error_text.h"
+
+#include <errno.h>
+#include <string.h>
+
+const char *error_text(int number)
+{
+    return number == EMFILE ? "too many open files: raise the limit (ulimit -n)" : strerror(number);
+}
+
+const char *error_text_start(int number)
+{
+    return number == EAGAIN ? "no more processes may be started: raise the limit (ulimit -u; of a "
+                              "container, its --pids-limit)"
+                            : error_text(number);
+}
