@@ -130,6 +130,16 @@ def test_a_loop_over_batches_that_is_broken_off_is_an_error(world, python):
     assert 'ask for fewer epochs' in job.coordinators[0].text()
 
 
+def test_parameters_that_come_after_the_first_batch_are_refused(world, python):
+    """Each worker would train them by itself."""
+    job = world(1, python)
+    worker = job.start('elastic_error.py', 'adds', 0)
+    worker.end(1)
+    job.coordinators[0].end(65)
+    assert 'NotImplementedError: add_param_group() of SGD came after the first batch' in worker.text()
+    assert 'add_param_group() of SGD' in job.coordinators[0].text()
+
+
 @pytest.mark.parametrize('kind, said', [('accumulates', 1), ('none', 0)])
 def test_a_gradient_that_no_optimizer_uses_is_said_once(world, python, kind, said):
     job = world(1, python)

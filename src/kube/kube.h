@@ -175,7 +175,7 @@ int kube_lease_start(struct kube *kube, const char *id, struct kube_lease **ret,
                      struct muster_err *err);
 void kube_lease_stop(struct kube_lease *lease);
 
-/* True when the controller that held it first has gone. To be asked when a request has failed;
+/* True when the controller that held it first has gone. Asked when a request has failed;
  * takes 0.1 s at most, to be sure. */
 bool kube_lease_was_lost(struct kube_lease *lease);
 

@@ -57,6 +57,7 @@ def test_rotation_says_that_the_beginning_is_gone(muster):
     assert gone == f'{(len(data) - len(printed)) / 1e6:.1f} MB'
     assert rotated_of(output_of(muster, 'logs', 'long')[1]) == gone
     assert rotated_of(output_of(muster, 'logs', '--tail', '100000000', 'long-master-0')[1]) == gone
+    assert rotated_of(output_of(muster, 'logs', '--tail=-1', 'long-master-0')[1]) == gone  # all, as kubectl has it
     tail, said = output_of(muster, 'logs', '--tail', '1', 'long-master-0')
     assert (tail, said) == (b'last\n', '')
     kept = (muster.work / 'out/logs/long-master-0.log').read_bytes()

@@ -134,6 +134,7 @@ class Job:
         refusals.check_closures(self.optimizers, self.transaction_)
         if self.before_publish is None:  # scripts of ElasticDL set their scheduler by the epoch
             refusals.say_unknown_schedulers(self)
+        self.param_counts = {optimizer: refusals.count_params(optimizer) for optimizer in self.optimizers}
         self.gradient, self.buffers = Gradient(list(known)), Buffers(self.model)
         self.state = State(self.model, self.optimizers, self.others, [buffer for _, buffer in self.buffers.sent],
                            with_random=self.seed is None and self._keeps_checkpoints())
@@ -391,6 +392,7 @@ class Job:
         pass_, loss = self.pass_, None
         if pass_ is None or self.finished:
             return inner(closure, *args, **kwargs) if closure is not None else inner(*args, **kwargs)
+        refusals.check_params(optimizer, self.param_counts[optimizer])
         if self.transaction_ is not None:
             return self.transaction_.step(optimizer, inner, closure, args, kwargs)
         if optimizer in pass_.stepped:

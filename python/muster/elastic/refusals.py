@@ -34,6 +34,18 @@ def check_closures(optimizers, transaction):
                 'call job.transaction(function) in its place')
 
 
+def count_params(optimizer):
+    return sum(len(group['params']) for group in optimizer.param_groups)
+
+
+def check_params(optimizer, count):
+    """Parameters that come later would be trained by each worker alone, and a worker that joins would not get them."""
+    if count_params(optimizer) != count:
+        raise NotImplementedError(
+            f'add_param_group() of {type(optimizer).__name__} came after the first batch, when the workers had agreed on its parameters: give it all '
+            'parameters before; those that are to be trained later can have the learning rate 0 until then')
+
+
 def _has_scheduler(optimizer):
     """A scheduler counts the optimizer's steps, and marks the method by which it does: torch 1.13, torch 2."""
     return getattr(optimizer.step, '_with_counter', False) or getattr(optimizer.step, '_wrapped_by_lr_sched', False)

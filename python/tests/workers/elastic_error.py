@@ -1,5 +1,5 @@
 """A worker of an elastic job whose code, or whose data set, has an error at record 41. Which one (breaks, quits: it ends its loop; stops: that over an epoch's batches alone; forgets: backward(); accumulates: its
-optimizer steps after each second batch; scheduler: one that the job does not know; known: one that it does; exits: the data set
+optimizer steps after each second batch; scheduler: one that the job does not know; known: one that it does; adds: a group of parameters after the first batch; exits: the data set
 ends the process; told: a signal does while the data set is read; norm: its model cannot train on one record, which is what an epoch ends with), and the loader's workers: its arguments."""
 import os
 import signal
@@ -64,6 +64,8 @@ for epoch in job.epochs():
         count += 1
         if KIND == 'stops' and count == 2:
             break
+        if KIND == 'adds' and count == 2:
+            optimizer.add_param_group({'params': [nn.Parameter(torch.zeros(1))]})
         if KIND != 'accumulates' or count % 2 == 0:
             optimizer.step()
     if KIND == 'breaks':

@@ -1,11 +1,11 @@
-/* What an error of the system means for who reads it: where a limit was met, which one.
+/* Texts of system errors for users: an error that comes from a limit names the limit.
  *
  * Layer: base (not for pure code).
  */
 #pragma once
 
-/* The sentence of an errno. Static, or strerror's, until its next call. */
+/* The text of an errno. Static, or strerror's, until its next call. */
 const char *error_text(int number);
 
-/* The same, of a process or thread that could not be started: EAGAIN means a limit there. */
+/* The same for a process or thread that could not be started: there EAGAIN means a limit. */
 const char *error_text_start(int number);

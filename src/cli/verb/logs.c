@@ -36,7 +36,7 @@ static int read_parameters(struct reader *reader)
     const struct args *args = &reader->cli->args;
     int64_t tail = -1;
     int64_t since_ms = -1;
-    int r = args_number(args, "tail", 0, INT_MAX, &tail, &reader->cli->err);
+    int r = args_number(args, "tail", -1, INT_MAX, &tail, &reader->cli->err);
     if (r == 0) {
         r = args_duration(args, "since", &since_ms, &reader->cli->err);
     }

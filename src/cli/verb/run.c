@@ -173,7 +173,7 @@ static int put_all(struct runner *runner)
     return r == MUSTER_EINTERRUPTED ? 0 : r;
 }
 
-/* Of a controller that is ended meanwhile (muster down) the requests fail in many ways, and the
+/* When the controller ends meanwhile (muster down), requests fail in many ways, and the
  * next one knows neither the lease nor the environment. */
 static int explain_loss(struct runner *runner, int r)
 {
