@@ -87,7 +87,8 @@ def test_they_are_killed_while_jobs_are_made(own, jobs, operators, names):
         jobs.wait_condition(name, 'Succeeded')
         wait_for(lambda: jobs.get(name)['status']['replicaStatuses']['Worker'].get('active') == WORKERS, 'the workers are counted')
         assert jobs.get(name)['status'].get('counters', {}).get('failures', 0) == 0
-        assert set(told(jobs, name).values()) <= {1}
+        # What failed may fail more than once.
+        assert {count for message, count in told(jobs, name).items() if not message.startswith('Error creating')} == {1}
     once = {f'{name}-{rank}': 1 for name in every for rank in RANKS}
     assert history(jobs, 'pods') == history(jobs, 'services') == once
     assert operator.end() == 0
