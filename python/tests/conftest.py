@@ -18,6 +18,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 PACKAGE = pathlib.Path(os.environ.get('MUSTER_BUILD', HERE.parent.parent / 'build')) / 'python'
 STRAY = ('RANK', 'WORLD_SIZE', 'LOCAL_RANK', 'MASTER_ADDR', 'MASTER_PORT', 'MUSTER_BACKEND', 'MUSTER_CHECKS')
 
+# What needs a GPU is asked for: MUSTER_GPU=1.
+collect_ignore = [] if os.environ.get('MUSTER_GPU') == '1' else ['test_gpu.py']
+
 
 def pythons():
     return [sys.executable] + [p for p in [os.environ.get('MUSTER_TORCH2_PYTHON')] if p]

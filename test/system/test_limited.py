@@ -102,17 +102,6 @@ def test_a_signal_ends_what_runs_and_each_test_has_its_end(tmp_path, send, code)
     assert not running('sleep', FIRST) and not running('sleep', SECOND)
 
 
-def test_each_file_of_the_python_suites_is_in_one_part():
-    done = subprocess.run([SOURCE / 'tools/run-tests', '--parts'], stdout=subprocess.PIPE, text=True, check=True)
-    parts = done.stdout.splitlines()
-    words = ' '.join(parts).split()
-    for folder, count in (('python/tests', 3), ('test/system', 8)):
-        files = [f'{folder}/{path.name}' for path in (SOURCE / folder).glob('test_*.py')]
-        assert sorted(word for word in words if word.startswith(folder)) == sorted(files)
-        assert sum(folder in part for part in parts) == count
-    assert {'test/elastic', 'test/seeds'} < set(parts)
-
-
 def test_so_many_parts_run_at_once_as_are_asked_for(tmp_path):
     """Three that wait for each other; none mixes with another."""
     names = ['a', 'b', 'c']
