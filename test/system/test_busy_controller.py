@@ -1,4 +1,5 @@
 """A controller that has too much to do: what a run shows then."""
+import contextlib
 import os
 import signal
 import socket
@@ -58,9 +59,10 @@ class Deaf:
                 self.held += 1
                 if self.late_s:
                     threading.Timer(self.late_s, target.sendall, [data]).start()
-            target.shutdown(socket.SHUT_WR)
-        except OSError:
+        except OSError:  # of a controller that was killed with a request unread
             pass
+        with contextlib.suppress(OSError):
+            target.shutdown(socket.SHUT_WR)
 
     def close(self):
         self.socket.close()

@@ -470,7 +470,7 @@ def test_a_limit_ends_the_job_in_an_epoch_and_the_summary_says_so(muster):
 
 def test_the_summary_of_the_page_is_printed(muster):
     page = (SOURCE / 'docs/elastic.md').read_text()
-    block = re.search(r'5 steps of 8 records, of 3 epochs of 20 records:\n\n```\n(.*?)```', page, re.S)[1]
+    block = re.search(r'5 steps of 8 records in 3 epochs of 20 records:\n\n```\n(.*?)```', page, re.S)[1]
     coordinator = Coordinator(muster, '--max-steps', 5)
     team = team_of(1, coordinator, Plan(20, 3, 4, 2, name='', limit=5))
     train(team)

@@ -11,7 +11,8 @@ const char *error_text(int number)
 
 const char *error_text_start(int number)
 {
-    return number == EAGAIN ? "no more processes may be started: raise the limit (ulimit -u; of a "
-                              "container, its --pids-limit)"
-                            : error_text(number);
+    return number == EAGAIN
+               ? "no more processes may be started: raise the limit (ulimit -u; or that of the "
+                 "container)"
+               : error_text(number);
 }
