@@ -5,14 +5,14 @@
 #include <assert.h>
 
 enum {
-    ZERO_COPY_FROM_BYTES = 2048, /* below, a second round costs more than it saves */
-    GATHER_REDUCE_TO_BYTES =
-        8 * 1024,               /* above, reducing a part costs less, with its second exchange */
-    PAIRWISE_FROM_BYTES = 2048, /* the same for two ranks */
+    ZERO_COPY_FROM_BYTES = 2048,       /* below this size a second round costs more than it saves */
+    GATHER_REDUCE_TO_BYTES = 8 * 1024, /* above this size it costs less to reduce only a part,
+                                          although this needs a second exchange */
+    PAIRWISE_FROM_BYTES = 2048,        /* the same for two ranks */
     GATHER_REDUCE_TO_BYTES_FAR = 16 * 1024, /* the same between hosts */
 };
 
-/* Ranks that share a processor pay a change of context for each block. */
+/* Ranks that share a processor pay a context switch for each block. */
 static size_t block_bytes(const struct schedule_world *world, size_t bytes)
 {
     if (world->oversubscribed) {
@@ -31,7 +31,7 @@ struct schedule_choice schedule_choose(const struct schedule_world *world, size_
     if (world->one_host && bytes >= ZERO_COPY_FROM_BYTES && world->has_shared_memory) {
         return (struct schedule_choice){SCHEDULE_ZERO_COPY, 0};
     }
-    /* Both reduce all: not where they share a processor. */
+    /* In a pairwise exchange both ranks reduce all: that does not pay if they share a processor. */
     bool pairwise = world->one_host && world->size == 2 && !world->oversubscribed;
     if (pairwise && bytes >= PAIRWISE_FROM_BYTES) {
         return (struct schedule_choice){SCHEDULE_PAIRWISE, block_bytes(world, bytes)};

@@ -10,27 +10,28 @@
 #include "schedule/tuning.h"
 
 enum schedule_algorithm {
-    SCHEDULE_GATHER_REDUCE, /* every rank publishes all and reduces all */
-    SCHEDULE_PAIRWISE,      /* two ranks: chunks change places in shared slots, both reduce all */
-    SCHEDULE_OWNER_REDUCE,  /* blocks through shared slots, answered in place */
+    SCHEDULE_GATHER_REDUCE, /* every rank publishes all of its input, and every rank reduces all */
+    SCHEDULE_PAIRWISE,      /* two ranks: they exchange chunks through shared slots, and both
+                               reduce all */
+    SCHEDULE_OWNER_REDUCE,  /* blocks go through shared slots, and the owner answers in place */
     SCHEDULE_ZERO_COPY, /* each rank reduces a share, in memory of muster_comm_alloc or staged */
     SCHEDULE_SCATTER_GATHER, /* reduce-scatter and all-gather, chunk by chunk */
 };
 
-/* Up to here private memory can be staged whole. */
+/* Private memory up to this size can be staged as a whole. */
 enum { SCHEDULE_STAGED_BYTES = 16 * 1024 };
 
 struct schedule_world {
     int size;
     bool one_host;
-    bool has_shared_memory; /* muster_comm_alloc was used */
+    bool has_shared_memory; /* the memory is from muster_comm_alloc */
     bool oversubscribed;    /* a host has more ranks than processors */
     const struct schedule_tuning *tuning;
 };
 
 struct schedule_choice {
     enum schedule_algorithm algorithm;
-    size_t block_bytes; /* of a chunk: pairwise exchange and owner-reduce */
+    size_t block_bytes; /* bytes of a block of a chunk, for pairwise exchange and owner-reduce */
 };
 
 struct schedule_choice schedule_choose(const struct schedule_world *world, size_t bytes);

@@ -6,8 +6,8 @@
 
 #include <assert.h>
 
-/* PACKET_BYTES: with a frame's header, what TCP hands on as one packet of up to 64 KiB (GSO), whole
- * segments of any usual size. */
+/* PACKET_BYTES: with a frame's header, TCP passes this on as one packet of up to 64 KiB (GSO), in
+ * whole segments of any usual size. */
 enum { SPLIT_PIECES = 128, PACKET_BYTES = 60 * 1024, SPLIT_MOST_PACKETS = 2 };
 
 static const struct schedule_piece no_piece = {0, 0};
@@ -41,9 +41,9 @@ size_t schedule_stripe(const struct schedule_exchange *x)
     return stripe > 64 ? stripe / 64 * 64 : stripe;
 }
 
-/* Large calls go in larger pieces, which cost fewer turns. Whole packets: pieces of 64 KiB, each
- * with a small packet behind it, took 1.2 times as long, with cubic twice (measured, 1 to 16 MiB).
- */
+/* Large calls use larger pieces, which cost fewer turns. Pieces are whole packets: pieces of 64
+ * KiB, each followed by a small packet, took 1.2 times as long, with cubic twice as long (measured,
+ * 1 to 16 MiB). */
 static size_t split_piece_bytes(const struct schedule_exchange *x)
 {
     size_t packets = x->count * x->unit / SPLIT_PIECES / PACKET_BYTES;
@@ -57,7 +57,7 @@ static bool reduces(enum schedule_pattern pattern)
            pattern == SCHEDULE_REDUCE || pattern == SCHEDULE_REDUCE_SCATTER;
 }
 
-/* The largest piece. */
+/* Returns the bytes of the largest piece. */
 static size_t piece_bytes(const struct schedule_exchange *x)
 {
     bool split = x->pattern == SCHEDULE_ALL_REDUCE_SPLIT;
@@ -87,15 +87,16 @@ void schedule_plan(struct schedule_exchange *x)
         size_t in = larger_of_counts(x->in_counts, x->count, x->size);
         size_t out = larger_of_counts(x->out_counts, x->count, x->size);
         most = in > out ? in : out;
-        most = x->count > most ? x->count : most; /* what others may have */
+        most = x->count > most ? x->count : most; /* what other ranks may have */
     }
-    /* There is at least one round: success means that every rank entered. */
+    /* There is at least one round, so that success means that every rank has entered. */
     x->rounds = most > x->piece ? divide_up(most, x->piece) : 1;
 }
 
-/* The split all-reduce of n chunks runs RS 0, RS 1, AG 0, RS 2, AG 1, …, RS n - 1, AG n - 2, AG
- * n - 1: an all-gather is published two rounds after its reduce-scatter, which has been consumed by
- * then; where there is only one chunk schedule_needs says so. */
+/* The split all-reduce of n chunks runs RS 0, RS 1, AG 0, RS 2, AG 1, …, RS n - 1, AG n - 2,
+ * AG n - 1: an all-gather is published two rounds after its reduce-scatter, which has been consumed
+ * by then. If there is only one chunk, schedule_needs says that the reduce-scatter must be consumed
+ * first. */
 static bool split_gathers(const struct schedule_exchange *x, size_t round)
 {
     return round > 0 && (round % 2 == 0 || round == x->rounds - 1);
@@ -144,7 +145,7 @@ struct schedule_round schedule_round(const struct schedule_exchange *x, size_t r
     return (struct schedule_round){SCHEDULE_NOTHING, true, false};
 }
 
-/* The round-th piece of a block that starts at element `start`. */
+/* Returns the piece of this round, of a block that starts at element `start`. */
 static struct schedule_piece piece_of(const struct schedule_exchange *x, size_t start, size_t count,
                                       size_t round)
 {
@@ -174,14 +175,14 @@ static size_t block_start(const struct schedule_exchange *x, const size_t *count
     return start;
 }
 
-/* A piece of the input's block that goes to that rank … */
+/* Returns a piece of the input's block that is sent to this rank. */
 static struct schedule_piece in_piece(const struct schedule_exchange *x, int rank, size_t round)
 {
     return piece_of(x, block_start(x, x->in_counts, x->in_starts, rank),
                     block_count(x, x->in_counts, rank), round);
 }
 
-/* … and of the output that comes from it. */
+/* Returns the place in the output of a piece that comes from this rank. */
 static struct schedule_piece out_piece(const struct schedule_exchange *x, int rank, size_t round)
 {
     return piece_of(x, block_start(x, x->out_counts, x->out_starts, rank),

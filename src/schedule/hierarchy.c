@@ -8,7 +8,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* Up to here all leaders reduce everything in one round; above they divide the work. */
+/* Up to this size all leaders reduce everything in one round; above it they divide the work. */
 enum { ACROSS_AT_ONCE_BYTES = 16 * 1024, CHUNKS_IN_FLIGHT = 3 };
 
 static size_t divide_up(size_t a, size_t b)
@@ -23,8 +23,8 @@ static bool has_blocks(const struct schedule_hierarchy *h)
     return h->pattern == SCHEDULE_ALL_GATHER || h->pattern == SCHEDULE_REDUCE_SCATTER;
 }
 
-/* When there are blocks, a chunk is a range of the blocks of those ranks that have the same round
- * of turns: leader j works for the ranks j, j + leaders, j + 2 leaders, … of its host. */
+/* If there are blocks, a chunk is a range of the blocks of those ranks that have the same turn:
+ * leader j works for the ranks j, j + leaders, j + 2 leaders, … of its host. */
 static size_t turns(const struct schedule_hosts *hosts)
 {
     int most = 0;
@@ -48,7 +48,7 @@ static size_t block_start(const struct schedule_hierarchy *h, int rank)
     return h->counts ? start : h->count * (size_t)rank;
 }
 
-/* Each of the chunk's blocks, one for each host, has as many elements at most. */
+/* Returns the most elements that each block of a chunk has; there is one block for each host. */
 static size_t block_part(const struct schedule_hierarchy *h)
 {
     return h->part / (size_t)h->hosts->hosts;
@@ -69,7 +69,7 @@ void schedule_hierarchy_plan(struct schedule_hierarchy *h)
     } else if (h->pattern == SCHEDULE_BARRIER) {
         pieces = 1;
     }
-    /* There is at least one chunk: success means that every rank entered. */
+    /* There is at least one chunk, so that success means that every rank has entered. */
     h->chunks = (pieces > 0 ? pieces : 1) * (has_blocks(h) ? turns(h->hosts) : 1);
 }
 
@@ -117,7 +117,7 @@ static bool at_root(const struct schedule_hierarchy *h)
     return h->hosts->host_of[h->rank] == h->hosts->host_of[h->root];
 }
 
-/* The elements from the first part of a chunk to the last one's end. */
+/* Returns the elements from the first part of a chunk to the end of its last part. */
 static struct partition whole_of(const struct schedule_hierarchy *h, size_t chunk)
 {
     struct partition first = part_of(h, chunk, 0), last = part_of(h, chunk, h->hosts->leaders - 1);
@@ -192,11 +192,11 @@ static void vector_down(const struct schedule_hierarchy *h, size_t chunk,
 /* ---- blocks: one for each rank ---- */
 
 struct range {
-    size_t first; /* in the whole of all blocks */
+    size_t first; /* in all blocks together */
     size_t count;
 };
 
-/* The chunk's range of the block of the rank that leader j of that host works for now. */
+/* Returns the chunk's range of the block of the rank for which leader j of this host works now. */
 static struct range block_of(const struct schedule_hierarchy *h, size_t chunk, int host, int leader)
 {
     size_t turn = chunk % turns(h->hosts), piece = chunk / turns(h->hosts);
@@ -213,7 +213,7 @@ static bool gather_up(const struct schedule_hierarchy *h, size_t chunk, int k,
                       struct schedule_stage *ret)
 {
     if (k > 0 || chunk % turns(h->hosts) > 0) {
-        return false; /* all blocks of the host went with the first turn */
+        return false; /* all blocks of the host were gathered in the first turn */
     }
     int host = h->hosts->host_of[h->rank], mine = h->hosts->index_of[h->rank];
     size_t part = block_part(h), piece = chunk / turns(h->hosts);
@@ -246,7 +246,7 @@ static void gather_across(const struct schedule_hierarchy *h, size_t chunk,
     ret->to = out_at(0);
 }
 
-/* The k-th other host's blocks, which the leaders have, to all. */
+/* Gives all ranks of this host the blocks of the k-th other host, which the leaders have. */
 static bool gather_down(const struct schedule_hierarchy *h, size_t chunk, int k,
                         struct schedule_stage *ret)
 {
@@ -268,8 +268,8 @@ static bool gather_down(const struct schedule_hierarchy *h, size_t chunk, int k,
     return true;
 }
 
-/* The host's sums of the blocks for the ranks of the k-th host, each to the leader who works for
- * it. */
+/* Reduces, within this host, the blocks for the ranks of the k-th host: each leader gets the sums
+ * for the rank that it works for. */
 static bool scatter_up(const struct schedule_hierarchy *h, size_t chunk, int k,
                        struct schedule_stage *ret)
 {
@@ -305,7 +305,7 @@ static void scatter_across(const struct schedule_hierarchy *h, size_t chunk,
     ret->to = work_of(h, chunk, (size_t)here * block_part(h));
 }
 
-/* Sends from the leader to the rank that it works for, which is often itself. */
+/* Sends a block from the leader to the rank that it works for, which is often the leader itself. */
 static void scatter_down(const struct schedule_hierarchy *h, size_t chunk,
                          struct schedule_stage *ret)
 {
@@ -328,8 +328,8 @@ static void scatter_down(const struct schedule_hierarchy *h, size_t chunk,
     ret->to = out_at(size_min(chunk / turns(h->hosts) * block_part(h), h->count));
 }
 
-/* This leader and those of its team have nothing of a small chunk; that all have entered is told by
- * the first team. */
+/* Whether this leader and the others of its team have no part of a small chunk. The first team is
+ * enough to show that all ranks have entered. */
 static bool is_idle(const struct schedule_hierarchy *h, size_t chunk)
 {
     int mine = h->hosts->index_of[h->rank];

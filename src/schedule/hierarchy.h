@@ -23,48 +23,49 @@ struct schedule_hierarchy {
     int root;
     size_t unit;
     size_t count;
-    const size_t *counts; /* of an all-gather's blocks; NULL: count */
+    const size_t *counts; /* elements of each block of an all-gather; NULL: count */
     size_t part;          /* the most elements of a leader's share of a chunk */
     size_t chunks;        /* set by schedule_hierarchy_plan */
 };
 
-/* Fills chunks. There are schedule_hierarchy_slots(h) slots. */
+/* Fills chunks. The schedule has schedule_hierarchy_slots(h) slots. */
 void schedule_hierarchy_plan(struct schedule_hierarchy *h);
 
 enum schedule_phase { SCHEDULE_UP, SCHEDULE_ACROSS, SCHEDULE_DOWN };
 
-/* The slot in which a chunk's phase runs is chunk + phase. */
+/* Returns the number of slots. The phase of a chunk runs in slot chunk + phase. */
 size_t schedule_hierarchy_slots(const struct schedule_hierarchy *h);
 
 enum schedule_buffer { SCHEDULE_IN, SCHEDULE_OUT, SCHEDULE_WORK };
 
-/* The memory that a stage reads or writes. `work` is memory of schedule_hierarchy_work() elements,
- * of which each chunk has a third in turn. */
+/* The memory that a stage reads or writes. `work` has schedule_hierarchy_work() elements, in three
+ * parts that the chunks use in turn. */
 struct schedule_place {
     enum schedule_buffer buffer;
-    size_t start; /* element */
+    size_t start; /* its first element */
 };
 
 struct schedule_stage {
     enum schedule_pattern pattern;
-    int root;     /* in the team */
-    size_t count; /* of elements, unless counts is used */
-    bool blocks;  /* counts and starts say what goes to (or comes from) each of the team */
+    int root;     /* its index in the team */
+    size_t count; /* elements, unless counts is used */
+    bool blocks;  /* counts and starts say what is sent to (or comes from) each rank of the team */
     size_t counts[MUSTER_MAX_RANKS];
     size_t starts[MUSTER_MAX_RANKS];
-    size_t out_counts[MUSTER_MAX_RANKS]; /* of an all-to-all, which has both */
+    size_t out_counts[MUSTER_MAX_RANKS]; /* only of an all-to-all, which has counts for both
+                                            directions */
     size_t out_starts[MUSTER_MAX_RANKS];
     struct schedule_place from;
     struct schedule_place to;
-    bool last_reduce; /* the result is complete: an average is divided here */
+    bool last_reduce; /* the result is complete: the average is divided in this stage */
 };
 
 size_t schedule_hierarchy_work(const struct schedule_hierarchy *h);
 
-/* The k-th stage of a phase of a chunk, as this rank sees it. False: there are no more; equal on
- * all of the team. Only leaders have stages across. */
+/* Returns the k-th stage of a phase of a chunk, as this rank sees it. False: there are no more
+ * stages; all ranks of the team get the same answer. Only leaders have stages across. */
 bool schedule_hierarchy_stage(const struct schedule_hierarchy *h, enum schedule_phase phase,
                               size_t chunk, int k, struct schedule_stage *ret);
 
-/* Whether this rank has any stage between hosts. Then it has one of the first chunk. */
+/* Whether this rank has any stage between hosts. If it has, it has one in the first chunk. */
 bool schedule_hierarchy_crosses(const struct schedule_hierarchy *h);

@@ -18,9 +18,9 @@ struct schedule_hosts {
 
 /* Derives the hosts from the lowest rank on each rank's host. */
 void schedule_hosts_init(struct schedule_hosts *hosts, const int *lowest, int size);
-/* There are several hosts, and one of them has several ranks. */
+/* Whether there are several hosts, and one of them has several ranks. */
 bool schedule_hosts_mixed(const struct schedule_hosts *hosts);
-/* How many ranks are on that host. */
+/* Returns the number of ranks on this host. */
 int schedule_host_ranks(const struct schedule_hosts *hosts, int host);
-/* The rank with this index on that host; -1: none. */
+/* Returns the rank with this index on this host; -1: there is none. */
 int schedule_host_rank(const struct schedule_hosts *hosts, int host, int index);

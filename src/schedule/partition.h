@@ -6,16 +6,16 @@
 
 #include <stddef.h>
 
-enum { PARTITION_GRAIN = 16 }; /* elements: parts start on a cache line for 4-byte types */
+enum { PARTITION_GRAIN = 16 }; /* in elements: parts start on a cache line for 4-byte types */
 
 struct partition {
-    size_t first; /* element */
+    size_t first; /* the first element */
     size_t count;
 };
 
-/* The number of chunks when each rank's part of a chunk has at most `part` elements. */
+/* Returns the number of chunks, if each rank's part of a chunk has at most `part` elements. */
 size_t partition_chunks(size_t count, int size, size_t part);
 
-/* Rank's part of the given chunk. Parts of one chunk are equal but for the last ones, which may be
- * shorter or empty. */
+/* Returns this rank's part of the chunk. Parts of one chunk are equal, except the last ones, which
+ * may be shorter or empty. */
 struct partition partition_part(size_t count, int size, size_t part, size_t chunk, int rank);

@@ -22,8 +22,8 @@ struct schedule_rounds {
 
 enum schedule_step { SCHEDULE_PUBLISH, SCHEDULE_CONSUME, SCHEDULE_DONE };
 
-/* How many rounds must be consumed before the next is published, where `slots` of them may be under
- * way at once. */
+/* Returns how many rounds must be consumed before the next one is published, if at most `slots` of
+ * them may be in flight at once. */
 static inline size_t schedule_window(const struct schedule_rounds *at, size_t slots)
 {
     return at->published < slots ? 0 : at->published - slots + 1;

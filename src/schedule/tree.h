@@ -15,9 +15,9 @@ struct tree_span {
 
 enum { TREE_MAX_COVER = 128 }; /* twice the bits of a size */
 
-/* Parts of the left child; count > 1. */
+/* Returns how many of the parts the left child has; count > 1. */
 size_t tree_left(size_t count);
 
-/* The largest nodes of the tree over `total` parts that lie inside the span, from left to right;
- * their number, at most TREE_MAX_COVER. */
+/* Fills ret with the largest nodes of the tree over `total` parts that lie inside the span, from
+ * left to right. Returns their number, at most TREE_MAX_COVER. */
 size_t tree_cover(size_t total, struct tree_span span, struct tree_span *ret);

@@ -21,8 +21,8 @@ int schedule_trial_choose(const struct schedule_trial *trial)
     return trial->left > 0 ? trial->tried : faster(trial);
 }
 
-/* A rank that comes late makes a call long, whatever its way: the least counts, and is forgotten
- * slowly. */
+/* A rank that comes late makes a call long in either way. So the shortest time counts, and it is
+ * forgotten slowly. */
 static void take(struct schedule_trial *trial, int way, uint64_t ns)
 {
     uint64_t most = trial->ns[way] + trial->ns[way] / RISE;

@@ -10,17 +10,17 @@
 #include <stdint.h>
 
 enum { SCHEDULE_TRIAL_EACH = 4, SCHEDULE_TRIAL_AGAIN = 256 };
-#define SCHEDULE_TRIAL_FOR_EVER (UINT64_MAX / 4) /* of a way that was not possible */
+#define SCHEDULE_TRIAL_FOR_EVER (UINT64_MAX / 4) /* the time of a way that was not possible */
 
 struct schedule_trial {
-    uint64_t ns[2];     /* what a call takes by either way: the least of the last ones, about */
-    uint32_t counts[2]; /* calls of either way */
-    uint32_t calls;     /* of the faster way, since the other one was tried */
-    uint32_t left;      /* calls of `tried`, which is being tried again */
+    uint64_t ns[2];     /* the time of a call in each way: about the shortest of the last calls */
+    uint32_t counts[2]; /* calls in each way */
+    uint32_t calls;     /* calls in the faster way since the other one was tried */
+    uint32_t left;      /* calls that remain of `tried`, the way that is being tried again */
     int tried;
 };
 
-/* 0 or 1. */
+/* Returns the way of the next call: 0 or 1. */
 int schedule_trial_choose(const struct schedule_trial *trial);
-/* A call took that way, and so long. */
+/* Notes how long a call in this way took. */
 void schedule_trial_note(struct schedule_trial *trial, int way, uint64_t ns);

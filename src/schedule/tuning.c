@@ -7,10 +7,10 @@
 
 enum { KIB = 1024, MIB = 1024 * KIB };
 
-/* Small blocks begin to flow sooner; large ones cost fewer exchanges, but must stay in the L2 cache
- * with what goes on around them. Above 32 MiB memory is the limit, and two streams of writes at
- * once are slower than one after the other, tile by tile (64 MiB: AMD Zen 3 5.5 and 4.3 ms; but
- * Intel 7.5 and 8.7). */
+/* With small blocks the data begins to flow sooner; large blocks cost fewer exchanges, but must fit
+ * into the L2 cache together with the other data that is used meanwhile. Above 32 MiB memory is the
+ * limit, and two streams of writes at once are slower than two passes, tile by tile (64 MiB: AMD
+ * Zen 3 5.5 and 4.3 ms; but Intel 7.5 and 8.7). */
 const struct schedule_tuning schedule_tunings[SCHEDULE_PROCESSORS] = {
     [SCHEDULE_GENERIC] = {.name = "generic",
                           .measured = "nowhere: as amd",

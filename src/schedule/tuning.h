@@ -15,17 +15,18 @@
 #include <stddef.h>
 
 enum schedule_processor {
-    SCHEDULE_GENERIC, /* nobody has measured it, or the ranks of a host differ */
+    SCHEDULE_GENERIC, /* a processor that nobody has measured, or the ranks of a host differ */
     SCHEDULE_AMD,
     SCHEDULE_INTEL,
     SCHEDULE_PROCESSORS,
 };
 
-/* Whose slots they are: of the root, for all or a part for each; or of each of the others. */
+/* Which rank's slots a call uses: those of the root, with data for all or a part for each; or those
+ * of each other rank. */
 enum schedule_slot_kind {
     SCHEDULE_SLOT_BROADCAST,
     SCHEDULE_SLOT_SCATTER,
-    SCHEDULE_SLOT_GATHER, /* and of a reduce */
+    SCHEDULE_SLOT_GATHER, /* also the slots of a reduce */
     SCHEDULE_SLOT_KINDS,
 };
 
@@ -33,42 +34,44 @@ enum { SCHEDULE_BLOCK_SIZES = 3, SCHEDULE_MAX_BLOCK_BYTES = 64 * 1024 };
 
 struct schedule_tuning {
     const char *name;
-    const char *measured; /* on which processor, and what the row is worth there */
+    const char *measured; /* on which processor this was measured, and what the row gains there */
     bool claims;          /* a reader writes a word of each line back: line_claim */
     bool demotes;         /* a rank that has published and can only wait moves its lines to the
                              cache that all cores share: line_demote */
-    bool fetches;         /* a rank that sends or reads message after message takes their lines from
-                             the other core ahead: line_fetch, line_ring_expect */
+    bool fetches;         /* a rank that sends or reads many messages in a row takes their lines
+                             from the other core ahead of time: line_fetch, line_ring_expect */
     bool puts_ahead;      /* the same within a message, while it is copied in (line_ring_put) */
-    unsigned slots_ahead; /* a rank that publishes in a call with a root takes the lines of the slot
-                             of so many calls later (comm/algorithm/rooted.c), unless ranks share
-                             processors; 0: it does not … */
+    unsigned slots_ahead; /* a rank that publishes in a call with a root takes the lines of the
+                             slot that is used this many calls later (comm/algorithm/rooted.c),
+                             unless ranks share processors; 0: it takes none */
     struct {
         size_t above_bytes;
         size_t below_bytes;
-    } slots_left[SCHEDULE_SLOT_KINDS]; /* … nor of slots between these limits, whose readers would
-                                          wait longer */
-    size_t ring_bytes; /* of the ring of messages between two ranks: comm/shm/line_ring.h … */
-    size_t shared_ring_bytes;  /* … where ranks share processors */
+    } slots_left[SCHEDULE_SLOT_KINDS]; /* slots between these limits are not taken, because their
+                                          readers would wait longer */
+    size_t ring_bytes; /* bytes of a ring of messages between two ranks (comm/shm/line_ring.h), … */
+    size_t shared_ring_bytes;  /* … and its bytes if ranks share processors */
     size_t twin_below_bytes;   /* zero-copy of two ranks writes both outputs in one pass */
-    size_t reads_from_bytes;   /* from so many on a block may be read out of the other's memory:
-                                  comm/algorithm/large_copy.c */
-    unsigned retake_ns;        /* what it costs a rank to write a line again that another has read
-                                  out of its memory … */
-    size_t retakes_to_bytes;   /* … of so many bytes at most: more have left its cache */
-    size_t offers_from_bytes;  /* messages from so many on are read out of the sender's memory:
-                                  comm/messages/offer.c … */
-    size_t offers_above_bytes; /* … where more than so many bytes wait for the same rank */
+    size_t reads_from_bytes;   /* blocks of at least this size may be read out of the other
+                                  rank's memory: comm/algorithm/large_copy.c */
+    unsigned retake_ns;        /* time that a rank needs to write a line again after another has
+                                  read it out of its memory, … */
+    size_t retakes_to_bytes;   /* … for at most this many bytes: the lines of more bytes have
+                                  left its cache */
+    size_t offers_from_bytes;  /* messages of at least this size are read out of the sender's
+                                  memory (comm/messages/offer.c), … */
+    size_t offers_above_bytes; /* … if more than this many bytes wait for the same rank */
     struct {
         size_t below_bytes;
         size_t block_bytes;
-    } blocks[SCHEDULE_BLOCK_SIZES]; /* of a vector below so many bytes; the last has no limit */
+    } blocks[SCHEDULE_BLOCK_SIZES]; /* for a vector smaller than below_bytes; the last row has no
+                                       limit */
 };
 
 extern const struct schedule_tuning schedule_tunings[SCHEDULE_PROCESSORS];
 
-/* Whether the slot of a later call like this one is worth taking ahead. Inline: it is asked in
- * calls of 75 ns. */
+/* Whether it pays to take the slot of a later call like this one ahead of time. Inline, because it
+ * is called in calls of 75 ns. */
 static inline bool schedule_takes_slot(const struct schedule_tuning *tuning,
                                        enum schedule_slot_kind kind, size_t bytes)
 {
@@ -77,5 +80,5 @@ static inline bool schedule_takes_slot(const struct schedule_tuning *tuning,
     return tuning->slots_ahead > 0 && !left;
 }
 
-/* The class of that name; negative: there is none. */
+/* Returns the class with this name, or a negative number if there is none. */
 int schedule_processor_find(const char *name);
