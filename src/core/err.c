@@ -33,7 +33,8 @@ static const struct row *find(int code)
     return &unknown;
 }
 
-/* Bytes that text has in the caller's struct, which may be of a program that is older or newer. */
+/* Returns the bytes that the text has in the caller's struct, which may come from an older or newer
+ * program. */
 static size_t text_room(const struct muster_err *err)
 {
     size_t before = offsetof(struct muster_err, text);

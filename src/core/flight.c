@@ -75,7 +75,7 @@ int flight_read(const struct flight *flight, uint64_t number, uint64_t *ret_shap
     uint64_t count = atomic_load_explicit(&call->count, memory_order_relaxed);
     atomic_thread_fence(memory_order_acquire);
     if (atomic_load_explicit(&call->number, memory_order_relaxed) != number) {
-        return 0; /* overwritten meanwhile */
+        return 0; /* the record was overwritten meanwhile */
     }
     *ret_shape = shape;
     *ret_count = count;

@@ -8,7 +8,7 @@
 
 #define HASH_START UINT64_C(0xcbf29ce484222325)
 
-/* start: HASH_START, or the hash of what comes before. */
+/* start: HASH_START, or the hash of the bytes before these. */
 static inline uint64_t hash_bytes(uint64_t start, const void *data, size_t size_bytes)
 {
     const unsigned char *bytes = data;
@@ -19,7 +19,7 @@ static inline uint64_t hash_bytes(uint64_t start, const void *data, size_t size_
     return hash;
 }
 
-/* The text without its final NUL. */
+/* Hashes the text without its final NUL. */
 static inline uint64_t hash_text(uint64_t start, const char *text)
 {
     return hash_bytes(start, text, strlen(text));

@@ -6,5 +6,5 @@
 
 #include <stdint.h>
 
-/* A hash of the running kernel and the PID namespace; 0: /proc does not say. */
+/* Returns a hash of the running kernel and the PID namespace; 0: /proc gives no answer. */
 uint64_t pid_space(void);

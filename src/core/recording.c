@@ -12,7 +12,7 @@
 enum { HEAD_BYTES = 8, NAME_BYTES = 4096 };
 
 struct recording {
-    int fd; /* -1: it has ended */
+    int fd; /* -1: the recording has ended */
 };
 
 struct recording *recording_open(const char *name)
@@ -84,7 +84,7 @@ void recording_write_numbers(struct recording *recording, enum recording_kind ki
         recording_code_numbers(numbers, count, bytes);
         recording_write(recording, kind, bytes, 8 * count);
     } else {
-        end(recording); /* one with a gap would be of no use */
+        end(recording); /* a recording with a gap would be useless */
     }
     free(bytes);
 }

@@ -18,10 +18,10 @@ enum recording_kind {
     /* of a worker */
     RECORDING_MEMBER, /* an incarnation: commit_member_init */
     RECORDING_COMMIT, /* commit_code of a step */
-    RECORDING_PLAN,   /* the plan, as it is known now, and with each anchor that it gets: its
-                         fields, and those of the anchor */
-    RECORDING_PASS,   /* that was handed out: version, generation, rank, size, micro-batch, first
-                         position, positions; then its records */
+    RECORDING_PLAN,   /* the plan, as it is known now, and again with each anchor that it gets:
+                         its fields, and those of the anchor */
+    RECORDING_PASS,   /* a pass that was handed out: version, generation, rank, size,
+                         micro-batch, first position, positions; then its records */
     /* of a coordinator */
     RECORDING_ARBITER, /* arbiter_code_options: arbiter_new */
     RECORDING_DECIDE,  /* arbiter_code_event, then arbiter_code_answer, of a step */
@@ -29,10 +29,10 @@ enum recording_kind {
 
 struct recording;
 
-/* FOLDER/NAME-PID-N, N as many as this process has opened before. NULL: it is not asked for, or
- * cannot be. */
+/* Opens FOLDER/NAME-PID-N, where N is the number of recordings that this process has opened before.
+ * NULL: no recording is asked for, or the file cannot be opened. */
 struct recording *recording_open(const char *name);
-/* NULL is fine. */
+/* NULL is allowed. */
 void recording_close(struct recording *recording);
 
 void recording_write(struct recording *recording, enum recording_kind kind, const void *bytes,
@@ -40,6 +40,6 @@ void recording_write(struct recording *recording, enum recording_kind kind, cons
 void recording_write_numbers(struct recording *recording, enum recording_kind kind,
                              const uint64_t *numbers, size_t count);
 
-/* Codes so many numbers. */
+/* Codes `count` numbers. */
 void recording_code_numbers(const uint64_t *numbers, size_t count, uint8_t *ret);
 uint64_t recording_number(const uint8_t *bytes);
