@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* The inputs repeat after a prime, which no block or buffer is a multiple of. */
+/* The inputs repeat with a prime period, so that no block or buffer is a multiple of it. */
 enum { PERIOD = 1021, MOST_COPIED = 101, MOST_REDUCED = 3 };
 
 static uint64_t mix(uint64_t x)
@@ -16,7 +16,7 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* What no reduction changes, so that results stay small: exact in every type. */
+/* Returns a value that no reduction changes, so that results stay small and exact in every type. */
 static double neutral(const struct perf_options *o)
 {
     bool is_or = o->op == MUSTER_MAX || o->op == MUSTER_BOR || o->op == MUSTER_BXOR ||
@@ -24,8 +24,8 @@ static double neutral(const struct perf_options *o)
     return is_or ? 0 : 1;
 }
 
-/* Each element depends on its place and its rank; where it is to be reduced, at each place on one
- * rank only. */
+/* Each element depends on its place and its rank. In a reduction only one rank has such a value at
+ * each place, and the others have the neutral one. */
 static double input(const struct perf_options *o, int rank, size_t i)
 {
     uint64_t place = mix(i % PERIOD + 1);

@@ -99,7 +99,7 @@ static bool take(struct perf_options *o, int option, const char *value)
     }
 }
 
-/* One rank of a world that others started. */
+/* Runs one rank of a world that other programs started. */
 static int run_as_rank(struct perf_options *o, struct perf_result *ret, char *description,
                        size_t bytes, bool *ret_prints, struct muster_err *err)
 {

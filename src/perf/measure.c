@@ -25,7 +25,8 @@ static double now_us(void)
     return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
 }
 
-/* Bytes of the whole operation, as nccl-tests counts: all ranks' blocks where there are blocks. */
+/* `bytes` are those of the whole operation, as nccl-tests counts them: the blocks of all ranks
+ * together if there are blocks. */
 static size_t count_of(const struct bench *b, size_t bytes)
 {
     enum muster_collective k = b->options->kind;
@@ -34,7 +35,7 @@ static size_t count_of(const struct bench *b, size_t bytes)
     return bytes / b->unit / (blocks ? (size_t)b->size : 1);
 }
 
-/* The output is in place where the collective has it in the same place on all ranks. */
+/* The collective is run in place if its output is in the same place on all ranks. */
 static char *output_of(const struct bench *b)
 {
     enum muster_collective k = b->options->kind;
@@ -54,7 +55,7 @@ static int call_once(struct bench *b, size_t count, struct muster_err *err)
     return muster_run(b->comm, &call, err);
 }
 
-/* One timed sample: a call, or a few where one is shorter than the clock is exact. */
+/* Takes one timed sample: a call, or a few calls if one is too short for the clock. */
 static int sample(struct bench *b, size_t bytes, double *ret_us, struct muster_err *err)
 {
     size_t count = count_of(b, bytes);
@@ -84,7 +85,7 @@ static int by_value(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* Rank 0 says when it is enough. */
+/* Rank 0 decides when there are enough samples. */
 static int take_samples(struct bench *b, size_t bytes, int *ret_num, struct muster_err *err)
 {
     double warm, end = now_us() + b->options->seconds * 1e6;
@@ -102,7 +103,7 @@ static int take_samples(struct bench *b, size_t bytes, int *ret_num, struct must
     return r;
 }
 
-/* Elements of a buffer in which every rank has a block. */
+/* Returns the elements of the input; if every rank has a block in it, those of all blocks. */
 static size_t elements_of(const struct bench *b, size_t count)
 {
     enum muster_collective k = b->options->kind;
@@ -110,8 +111,8 @@ static size_t elements_of(const struct bench *b, size_t count)
     return blocks ? count * (size_t)b->size : count;
 }
 
-/* The call that is measured, of known elements into memory that has none of them; counted on all
- * ranks. */
+/* Makes the measured call once, with known elements in the input and none of them in the output,
+ * and counts the wrong elements of all ranks. */
 static int count_wrong(struct bench *b, size_t bytes, size_t *ret, struct muster_err *err)
 {
     size_t count = count_of(b, bytes);

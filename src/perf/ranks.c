@@ -21,7 +21,7 @@ enum { FORM_TIMEOUT_MS = 20000 };
 
 struct table {
     _Atomic int present;
-    _Atomic bool lost; /* a rank has ended that the others may wait for */
+    _Atomic bool lost; /* a rank has ended for which the others may wait */
     struct muster_member members[PERF_MAX_RANKS];
     int num_results;
     struct perf_result results[PERF_MAX_SIZES];
@@ -71,7 +71,7 @@ static int be_rank(const struct perf_options *options, struct table *table, int 
     if (num == 0) {
         num = perf_measure(comm, options, results, &err);
     }
-    if (num < 0 && table->err.code == 0) { /* the first that failed knows why */
+    if (num < 0 && table->err.code == 0) { /* the rank that failed first knows the reason */
         table->err = err;
     }
     if (num >= 0 && rank == 0) {
@@ -83,15 +83,15 @@ static int be_rank(const struct perf_options *options, struct table *table, int 
     return num < 0;
 }
 
-/* Waits in the order in which ranks end: a failed one keeps the others waiting. True: some have
- * failed. */
+/* Waits for the ranks in the order in which they end, because the others wait for a rank that
+ * failed. Returns whether any failed. */
 static bool wait_for_ranks(int ranks, pid_t *pids, struct table *table)
 {
     bool failed = false;
     for (int left = ranks; left > 0;) {
         for (int i = 0; i < ranks; i++) {
             int status = -1;
-            /* Done: 0; could not be forked: -1. */
+            /* pids[i] is 0 if this rank has ended, and -1 if it could not be forked. */
             pid_t ended = pids[i] > 0 ? waitpid(pids[i], &status, WNOHANG) : pids[i];
             if (ended == 0) {
                 continue;

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* The share of the data that must cross the bus, as nccl-tests define it. */
+/* Returns the share of the data that must cross the bus, as nccl-tests define it. */
 static double bus_factor(enum muster_collective kind, int ranks)
 {
     double n = ranks;
@@ -78,7 +78,7 @@ void perf_print(const struct perf_options *o, const struct perf_result *results,
     }
 }
 
-/* A size as people write it. */
+/* Writes a size in the usual short form. */
 static const char *short_size(size_t bytes, char ret[32])
 {
     bool mib = bytes % (1 << 20) == 0;

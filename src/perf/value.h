@@ -9,12 +9,12 @@
 
 #include <muster/comm.h>
 
-/* Element i; the value is rounded, or cut, to what the type has. */
+/* Sets element i; the value is rounded, or cut, to the range of the type. */
 void perf_store(enum muster_type type, void *buffer, size_t i, double value);
 double perf_load(enum muster_type type, const void *buffer, size_t i);
 
-/* Reduces two numbers; exact where they and the result are small integers. */
+/* Reduces two numbers; the result is exact if all three are small integers. */
 double perf_reduce(enum muster_op op, double a, double b);
-/* What the reduction of `size` ranks is in the end: divided where it is an average, and as the type
- * has it. */
+/* Returns the final result of a reduction of `size` ranks: divided if it is an average, and rounded
+ * to the type. */
 double perf_finish(enum muster_type type, enum muster_op op, int size, double value);
