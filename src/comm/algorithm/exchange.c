@@ -64,7 +64,8 @@ void exchange_start(struct muster_comm *comm, struct task *task, enum schedule_p
     task->step = exchange_step;
 }
 
-/* Every rank's task->words into lane->words: the first stage of calls that must agree first. */
+/* Gathers every rank's task->words into lane->words: the first stage of calls that must agree
+ * first. */
 static void exchange_words(struct muster_comm *comm, struct task *task)
 {
     struct exchange *x = &task->exchange;
@@ -83,8 +84,8 @@ static uint64_t pair_digest(int from, int to, size_t count)
     return mix ^ mix >> 32;
 }
 
-/* What this rank means to send and to receive. Over all ranks both sums are equal when each pair
- * means the same; else they are not, but for one case in 2^64. */
+/* Writes sums of what this rank will send and receive. Over all ranks both sums are equal if each
+ * pair of ranks agrees; otherwise they differ, except in one case of 2^64. */
 static void tell_counts(const struct muster_comm *comm, const struct prepared *call,
                         uint64_t *words)
 {
@@ -95,7 +96,7 @@ static void tell_counts(const struct muster_comm *comm, const struct prepared *c
     }
 }
 
-/* How many rounds an all-to-all with counts takes depends on all of them, which no rank knows. */
+/* The number of rounds of an all-to-all with counts depends on all counts, which no rank knows. */
 static int uneven_step(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
     int r = exchange_step(comm, task, err);
@@ -151,7 +152,7 @@ static void write_board(struct muster_comm *comm, struct task *task, struct exch
 {
     const struct schedule_exchange *plan = &x->plan;
     struct board *board = board_of(comm, task, x, plan->rank, round);
-    assert(round <= x->at.consumed + 1); /* or a slot in use would be overwritten */
+    assert(round <= x->at.consumed + 1); /* otherwise a slot in use would be overwritten */
     if (how.shared) {
         struct schedule_piece p = schedule_shared(plan, round);
         if (p.bytes > 0) {
@@ -180,7 +181,7 @@ static void publish(struct muster_comm *comm, struct task *task, struct exchange
     }
 }
 
-/* 1: all have published this round. */
+/* Returns 1 when all have published this round. */
 static int arrived(struct muster_comm *comm, struct task *task, struct exchange *x, size_t round,
                    struct muster_err *err)
 {
@@ -201,7 +202,7 @@ static int arrived(struct muster_comm *comm, struct task *task, struct exchange 
     return r == MUSTER_EMISMATCH ? failure_mismatch(comm, task, task->waiting, err) : r;
 }
 
-/* The address of a peer's piece of this round; NULL: it is in its place already. */
+/* Returns the address of a peer's piece of this round; NULL: the piece is in its place already. */
 static char *source_of(struct muster_comm *comm, struct task *task, struct exchange *x,
                        size_t round, struct schedule_round how, int from)
 {
@@ -217,7 +218,7 @@ static char *source_of(struct muster_comm *comm, struct task *task, struct excha
                       : board->data + (size_t)x->plan.rank * schedule_stripe(&x->plan);
 }
 
-/* Whether to do as line_claim says with what came from there. */
+/* Whether to claim the lines that were read from this rank, as line_claim says. */
 static bool claims(const struct muster_comm *comm, const struct exchange *x,
                    struct schedule_round how, int from, size_t bytes)
 {
@@ -284,8 +285,8 @@ static void begin(struct muster_comm *comm, struct task *task, struct exchange *
     }
 }
 
-/* Rounds are counted on boards through all calls, for the slots' sake, and on links within a call:
- * not all ranks of a host have links in it. */
+/* Rounds on boards are counted through all calls, because the calls share the slots; rounds on
+ * links are counted within a call, because not all ranks of a host have links in it. */
 static void end(struct muster_comm *comm, struct task *task, const struct exchange *x)
 {
     uint32_t rounds = (uint32_t)x->plan.rounds;

@@ -7,11 +7,12 @@
 
 #include "comm/state/state.h"
 
-/* An exchange within a team; the caller sets the rest of the plan, the buffers and the reduce. */
+/* Prepares an exchange within a team; the caller sets the rest of the plan, the buffers and the
+ * reduce. */
 void exchange_init(struct exchange *x, const struct team *team, enum schedule_pattern pattern,
                    size_t count, size_t unit, size_t capacity);
 void exchange_start(struct muster_comm *comm, struct task *task, enum schedule_pattern pattern);
 void exchange_start_uneven(struct muster_comm *comm, struct task *task);
-/* A step of one of several exchanges of a task; as a task's. */
+/* Runs a step of one of several exchanges of a task; returns what a step of a task returns. */
 int exchange_advance(struct muster_comm *comm, struct task *task, struct exchange *x,
                      struct muster_err *err);

@@ -33,13 +33,14 @@ void fast_task(struct muster_comm *comm, const void *in, void *out, struct fast_
     ret->signature = quick.signature;
     ret->lane = LANE_MAIN;
     ret->waiting = comm->rank == 0 ? 1 : 0;
-    ret->begun = true; /* recorded */
+    ret->begun = true; /* the call log has it already */
     ret->moved = false;
     ret->link_rounds = 0;
     ret->linked = NULL;
 }
 
-/* A few turns only: a yield may take milliseconds, and nobody looks for deaths meanwhile. */
+/* Yields only a few times: a yield may take milliseconds, and nobody checks for deaths meanwhile.
+ */
 bool fast_wait_oversubscribed(struct muster_comm *comm, uint32_t round, uint32_t signature)
 {
     uint64_t want = segment_flag(round + 1, signature);
@@ -68,7 +69,7 @@ int fast_missing(struct muster_comm *comm, struct task *task, uint32_t round,
             return flag >> 32 == want >> 32 ? failure_mismatch(comm, task, r, err) : 0;
         }
     }
-    return 0; /* they have come since */
+    return 0; /* the others have published since */
 }
 
 int fast_leave_rounds(struct muster_comm *comm, struct task *task, uint32_t round, int r,

@@ -17,17 +17,17 @@
 #include "comm/state/bell.h"
 #include "comm/state/call_log.h"
 
-/* The round that a quick call is in; by value, so that it stays in registers. */
+/* The round of a call on a fast path; passed by value, so that it stays in registers. */
 struct fast_path {
     uint64_t number;
     uint32_t signature;
     uint32_t round;
 };
 
-/* The known call by the long way, which says why the quick one did not take it. */
+/* Runs the planned call in the normal way, which reports why the fast path did not take it. */
 int fast_refuse(struct muster_comm *comm, const void *in, void *out, struct muster_err *err);
 
-/* The known call as a task that has published its first round: the way sets the rest. */
+/* Makes the planned call a task that has published its first round; the way sets the rest. */
 void fast_task(struct muster_comm *comm, const void *in, void *out, struct fast_path quick,
                struct task *ret);
 
@@ -36,12 +36,12 @@ static inline struct board *fast_board(struct muster_comm *comm, int rank, uint3
     return segment_board(&comm->segment, rank, LANE_MAIN, round % BOARD_SLOTS);
 }
 
-/* False: something else is under way, or nothing is possible any more. */
+/* Begins a call. Returns false if another call is under way, or no call is possible any more. */
 static inline bool fast_enter(struct muster_comm *comm, struct fast_path *ret)
 {
     assert(comm->all_local);
     use_enter(&comm->use, COMM_IN_CALL);
-    atomic_signal_fence(memory_order_seq_cst); /* with the membarrier of progress_drain */
+    atomic_signal_fence(memory_order_seq_cst); /* pairs with the membarrier of progress_drain */
     const struct lane *main = &comm->lanes[LANE_MAIN], *side = &comm->lanes[LANE_SIDE];
     bool hindered = ((uintptr_t)atomic_load_explicit(&main->last, memory_order_acquire) |
                      (uintptr_t)atomic_load_explicit(&side->last, memory_order_acquire) |
@@ -65,8 +65,8 @@ static inline void fast_publish(struct muster_comm *comm, uint32_t round, uint32
     bell_wake_locals(comm);
 }
 
-/* Waits a little for all others' boards of this round; false: some are not there yet, or do
- * something else. */
+/* Waits a little for the boards of all others in this round. Returns false if some of them have not
+ * published it yet, or do something else. */
 bool fast_wait_oversubscribed(struct muster_comm *comm, uint32_t round, uint32_t signature);
 enum { FAST_SPINS = 2000 };
 static inline bool fast_wait(struct muster_comm *comm, uint32_t round, uint32_t signature,
@@ -89,18 +89,18 @@ static inline bool fast_wait(struct muster_comm *comm, uint32_t round, uint32_t 
     return true;
 }
 
-/* Called after fast_wait said false: writes the rank that the task waits for and returns 0; or
- * negative: that rank does something else. */
+/* Called after fast_wait returned false. Writes the rank that the task waits for and returns 0, or
+ * returns a negative code if that rank does something else. */
 int fast_missing(struct muster_comm *comm, struct task *task, uint32_t round,
                  struct muster_err *err);
 
-/* What ended the rounds of a task before their end: 0, whom it waits for is in task->waiting; or
- * negative, a rank does something else or has closed. r: what rounds_run returned, 0 or negative.
- */
+/* Called when the rounds of a task stop before their end; r: what rounds_run returned, 0 or
+ * negative. Returns 0, with the rank that is waited for in task->waiting, or a negative code if a
+ * rank does something else or has closed. */
 int fast_leave_rounds(struct muster_comm *comm, struct task *task, uint32_t round, int r,
                       struct muster_err *err);
 
-/* next_round: the boards' first that this call did not use. */
+/* next_round: the first round of the boards that this call did not use. */
 static inline void fast_leave(struct muster_comm *comm, struct fast_path quick, uint32_t next_round)
 {
     comm->lanes[LANE_MAIN].round = next_round;

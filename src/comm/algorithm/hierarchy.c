@@ -26,8 +26,8 @@ struct runner {
     const enum schedule_phase *phases;
     int num_phases;
     size_t capacity;
-    int phase; /* the one that is run, of phases */
-    int k;     /* stage of the phase */
+    int phase; /* index of the current phase in phases */
+    int k;     /* current stage of the phase */
     bool loaded;
     struct schedule_stage stage;
     struct exchange exchange;
@@ -41,7 +41,7 @@ struct hierarchy {
     char *work;
 };
 
-/* Down first: its chunk has been under way for longer. */
+/* DOWN comes first, because its chunk has been under way for longer. */
 static const enum schedule_phase phases_here[] = {SCHEDULE_DOWN, SCHEDULE_UP};
 static const enum schedule_phase phases_across[] = {SCHEDULE_ACROSS};
 
@@ -114,7 +114,7 @@ static void set_reduce(const struct task *task, bool last, struct exchange *x)
     }
 }
 
-/* The next stage of the phase; false: there is none. */
+/* Loads the next stage of the phase. Returns false if there is none. */
 static bool load(struct task *task, struct hierarchy *h, struct runner *runner)
 {
     assert(!runner->loaded && runner->phase < runner->num_phases);
@@ -141,7 +141,7 @@ static bool load(struct task *task, struct hierarchy *h, struct runner *runner)
     return true;
 }
 
-/* 1: all stages of this slot are through. */
+/* Returns 1 when all stages of this slot are done. */
 static int run(struct muster_comm *comm, struct task *task, struct hierarchy *h,
                struct runner *runner, struct muster_err *err)
 {

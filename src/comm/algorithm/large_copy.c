@@ -30,22 +30,22 @@
 #include <string.h>
 #include <sys/uio.h>
 
-enum { PLACES, OUTCOMES, ROUNDS }; /* what a rank publishes in its rounds: in the first … */
+enum { PLACES, OUTCOMES, ROUNDS }; /* rounds: a rank publishes its place, then its outcome */
 enum { PLACE_WORD, CHOICE_WORD, PLACES_WORDS };
-enum { BOARDS, READS }; /* … with rank 0's choice, in the second … */
-/* … how its reads went. NOT_THESE: these buffers cannot be read (memory of a device), NEVER: this
- * rank may read none (rules of ptrace(2), a kernel without the call). */
+enum { BOARDS, READS }; /* rank 0's choice, which it publishes in PLACES */
+/* How the reads of a rank went. NOT_THESE: these buffers cannot be read (memory of a device);
+ * NEVER: this rank may read no buffer (rules of ptrace(2), a kernel without the call). */
 enum { DONE, NOT_THESE, NEVER };
 
-/* After this many bytes the rank looks whether another has closed the communicator. */
+/* After this many bytes the rank checks whether another has closed the communicator. */
 enum { AT_ONCE_BYTES = 4 * 1024 * 1024 };
 
-/* Ranks that share processors change places once more for the first round, which pays only for so
- * much larger blocks. */
+/* Ranks that share processors need one more context switch for the first round; this pays only for
+ * blocks that are this many times larger. */
 enum { OVERSUBSCRIBED_TIMES = 4 };
 
-/* In a broadcast and a gather one side copies into boards while the other copies out of them: reads
- * gain nothing. */
+/* A broadcast or a gather gains nothing by reads, because one side copies into boards while the
+ * other copies out of them. */
 bool large_copy_fits(const struct muster_comm *comm, const struct prepared *call)
 {
     bool even = !call->in_counts && !call->out_counts;
@@ -58,7 +58,7 @@ bool large_copy_fits(const struct muster_comm *comm, const struct prepared *call
 
 /* ---- The choice ---- */
 
-/* The trial for calls of this kind and, within a factor of four, of this size. */
+/* Returns the trial for calls of this kind and, within a factor of four, of this size. */
 static struct schedule_trial *trial_of(struct muster_comm *comm, const struct prepared *call)
 {
     assert(call->kind >= MUSTER_ALL_GATHER && call->kind <= MUSTER_ALL_TO_ALL);
@@ -70,8 +70,9 @@ static struct schedule_trial *trial_of(struct muster_comm *comm, const struct pr
     return &comm->copies[call->kind - MUSTER_ALL_GATHER][size];
 }
 
-/* Data that is sent has been written since it was sent last. A line that another core has read
- * costs its writer more, after the call, and that time belongs to the call that read it. */
+/* Returns the time that the next write of this data will lose. A line that another core has read
+ * costs its writer more. This happens after the call, but the time counts for the call that read
+ * the line. */
 static uint64_t retake_ns(const struct muster_comm *comm, const struct prepared *call)
 {
     size_t blocks = call->kind == MUSTER_ALL_GATHER ? 1 : (size_t)comm->size - 1;
@@ -92,7 +93,7 @@ static void note(struct muster_comm *comm, struct task *task, int way)
 
 /* ---- Reading ---- */
 
-/* What the rank `from` sends to `to`, in its buffer. */
+/* Returns what rank `from` sends to rank `to`, as a piece of the buffer of `from`. */
 static struct schedule_piece sent(const struct schedule_exchange *plan, int from, int to)
 {
     struct schedule_exchange its = *plan;
@@ -113,14 +114,14 @@ static void copy_own(const struct exchange *x)
  * has closed the communicator. */
 static int look_again(const struct muster_comm *comm, int rank)
 {
-    atomic_thread_fence(memory_order_acquire); /* not before what was read */
+    atomic_thread_fence(memory_order_acquire); /* not before the read */
     if (quiesce_find_closed(comm) >= 0) {
         return MUSTER_EABORTED;
     }
     return heartbeat_is_dead(&peers_control(comm, rank)->heartbeat) ? NOT_THESE : DONE;
 }
 
-/* The same. */
+/* Reads from the memory of this rank. Returns the same as look_again. */
 static int read_bytes(const struct muster_comm *comm, int rank, char *to, uint64_t from,
                       size_t bytes)
 {
@@ -228,7 +229,8 @@ static int boards_step(struct muster_comm *comm, struct task *task, struct muste
     return r;
 }
 
-/* It was chosen, or took as long as for ever. */
+/* Called when rank 0 chose the boards, or when not all ranks could read; then the trial notes that
+ * reads take for ever. */
 static int take_boards(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
     const struct large_copy *d = &way_of(task)->large_copy;

@@ -48,7 +48,7 @@ static void begin(struct pair *pair, struct task *tasks, int k, int root)
     }
 }
 
-/* The i-th element of this rank's output. */
+/* Returns the i-th element of this rank's output. */
 static float expected(int k, int root, int rank, size_t i)
 {
     int block = (int)(i / COUNT);
@@ -75,7 +75,7 @@ static void check(int k, int root)
 
 static void open_two(struct pair *pair)
 {
-    remote_reads.missing_bytes = MISSING_BYTES; /* what is left is read in another turn */
+    remote_reads.missing_bytes = MISSING_BYTES; /* the rest is read in another turn */
     pair_open(pair, false);
     for (int r = 0; r < 2; r++) {
         pair->ranks[r].comm->oversubscribed = false; /* also where there is one processor */
@@ -121,7 +121,7 @@ static void every_block_comes_to_its_place_either_way(void **state)
     pair_close(&pair);
 }
 
-/* As a new communicator does: both ways are taken, and rank 0 has timed them. */
+/* This is what a new communicator does: both ways are tried, and rank 0 has timed them. */
 static void both_ways_are_tried(void **state)
 {
     (void)state;
@@ -140,7 +140,7 @@ static void both_ways_are_tried(void **state)
     pair_close(&pair);
 }
 
-/* It passes after the call, when the data is written for the next one. */
+/* The time passes after the call, when the data is written for the next one. */
 static void reads_pay_for_what_writers_lose(void **state)
 {
     (void)state;
@@ -188,7 +188,7 @@ static void nothing_is_read_before_the_other_has_come(void **state)
     pair_close(&pair);
 }
 
-/* Memory of a device: only these buffers cannot be read. */
+/* For example memory of a device: only these buffers cannot be read. */
 static void buffers_that_cannot_be_read_go_by_boards(void **state)
 {
     (void)state;
@@ -249,7 +249,7 @@ static void what_was_read_of_one_that_closed_is_not_used(void **state)
     pair_close(&pair);
 }
 
-/* Its process id may be another's by then. */
+/* Another process may have its process id by then. */
 static void what_was_read_of_one_that_died_is_not_used(void **state)
 {
     (void)state;

@@ -46,7 +46,8 @@ static struct partition part_of(const struct muster_comm *comm, struct task *tas
                           rank);
 }
 
-/* 1: the word says so; 0: not yet; negative: it says something else. */
+/* Returns 1 if the word shows this chunk, 0 if not yet, or a negative code if it shows another
+ * call. */
 static int reached(struct muster_comm *comm, struct task *task, _Atomic uint64_t *word,
                    size_t chunk, int rank, struct muster_err *err)
 {
@@ -91,7 +92,7 @@ static int may_reduce(struct muster_comm *comm, struct task *task, size_t chunk,
     return 1;
 }
 
-/* Two ranks: both outputs in one pass, line by line. */
+/* Reduces a chunk of two ranks: writes both outputs in one pass, line by line. */
 static void reduce_pair(struct muster_comm *comm, struct task *task, size_t chunk)
 {
     struct partition p = part_of(comm, task, chunk, comm->rank);
@@ -171,7 +172,7 @@ static void take(struct muster_comm *comm, struct task *task, size_t chunk)
     }
 }
 
-/* Each stage goes one chunk forward if it can. 1: something was done. */
+/* Each of the next functions moves its stage one chunk forward if it can. Returns 1 if it did. */
 static int fill_next(struct muster_comm *comm, struct task *task)
 {
     struct owner_reduce *r = &way_of(task)->owner_reduce;

@@ -16,7 +16,7 @@ struct pair_rank {
     const struct muster_member *members;
     int rank;
     struct muster_comm *comm;
-    void *shared; /* memory that both see; NULL: none was asked for */
+    void *shared; /* memory that both ranks see; NULL: none was asked for */
     bool shares;
     int result;
 };
@@ -62,7 +62,7 @@ static inline void pair_open(struct pair *pair, bool shares)
 static inline void pair_close(struct pair *pair)
 {
     for (int r = 0; r < 2; r++) {
-        muster_comm_abort(pair->ranks[r].comm); /* the tasks were nobody's calls */
+        muster_comm_abort(pair->ranks[r].comm); /* the tasks belong to no call */
     }
     for (int r = 0; r < 2; r++) {
         muster_comm_free(pair->ranks[r].comm);
@@ -70,7 +70,7 @@ static inline void pair_close(struct pair *pair)
     }
 }
 
-/* An all-reduce as a numbered task of the main lane; its way is yet to be chosen. */
+/* Makes a numbered all-reduce task of the main lane; the caller chooses its way. */
 static inline void pair_task(struct muster_comm *comm, const struct muster_call *call,
                              struct task *ret)
 {
@@ -81,7 +81,7 @@ static inline void pair_task(struct muster_comm *comm, const struct muster_call 
         call_log_digest(comm->generation, ret->call.shape, ret->call.total) + comm->history);
 }
 
-/* Steps both in turns until both have ended. */
+/* Steps both tasks in turns until both have ended. */
 static inline void pair_run(struct pair *pair, struct task *tasks)
 {
     bool ended[2] = {false, false};

@@ -24,12 +24,14 @@
 #include <assert.h>
 #include <string.h>
 
-enum { FAST_CHUNKS = 64 }; /* of more, an abort must not have to wait for the end */
+/* With more chunks the call becomes a task, so that an abort need not wait for its end. */
+enum { FAST_CHUNKS = 64 };
 
 _Static_assert((int)OWNER_BYTES >= (int)SCHEDULE_MAX_BLOCK_BYTES, "a block fits a slot");
 _Static_assert((OWNER_SLOTS & (OWNER_SLOTS - 1)) == 0, "turns are counted modulo 2^32");
 
-/* The slot in which the writer's chunk of that turn lies: it changes sides with every use. */
+/* Returns the slot of the writer's chunk of this turn: with each use of a slot, the other rank is
+ * its writer. */
 static struct owner_slot *slot_of(const struct pairwise *s, size_t chunk, int writer)
 {
     uint32_t turn = s->base + (uint32_t)chunk;
@@ -60,7 +62,7 @@ static void say_filled(struct muster_comm *comm, const struct pairwise *s, struc
     bell_wake(segment_control(&comm->segment, 1 - comm->rank));
 }
 
-/* Publishes the first chunks only: later ones are sent in trade. */
+/* Publishes one of the first chunks; trade() sends the later ones. */
 ROUNDS_INLINE void publish(struct muster_comm *comm, void *own, size_t chunk)
 {
     const struct pairwise *s = own;
@@ -71,7 +73,7 @@ ROUNDS_INLINE void publish(struct muster_comm *comm, void *own, size_t chunk)
     say_filled(comm, s, slot, chunk);
 }
 
-/* One pass, line by line. */
+/* Reduces, and puts the next data into the slot, in one pass, line by line. */
 static void swap(const struct pairwise *s, int rank, char *out, char *data, const char *own,
                  const char *next, size_t count)
 {
@@ -88,8 +90,8 @@ static void reduce(const struct pairwise *s, int rank, char *out, const char *da
     s->kernels.reduce(out, sources, 2, count, s->divisor);
 }
 
-/* Reduces a chunk that has come, and sends another in its place: in one pass, unless it is an
- * average, or the ranks' buffers lie differently in their lines. */
+/* Reduces a chunk that has arrived, and sends another in its place. This is one pass, unless the
+ * call is an average or the ranks' buffers have different offsets in their cache lines. */
 static void trade(struct muster_comm *comm, struct pairwise *s, size_t chunk)
 {
     struct owner_slot *slot = slot_of(s, chunk, 1 - comm->rank);
@@ -147,7 +149,7 @@ static int pairwise_step(struct muster_comm *comm, struct task *task, struct mus
 {
     struct pairwise *s = &way_of(task)->pairwise;
     size_t before = s->at.consumed;
-    if (s->at.published == 0) { /* it may have begun in another way */
+    if (s->at.published == 0) { /* otherwise the fast path has begun the call */
         s->signature = task->signature;
         s->base = comm->lanes[LANE_MAIN].owner_turn;
         call_log_begin(comm, task);

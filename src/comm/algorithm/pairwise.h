@@ -4,8 +4,8 @@
 #include "comm/algorithm/way.h"
 
 void pairwise_start(struct muster_comm *comm, struct task *task, size_t block_bytes);
-/* What can be said of a call before it begins. */
+/* Fills in what is known about a call before it begins. */
 void pairwise_prepare(struct muster_comm *comm, const struct prepared *call, size_t block_bytes,
                       struct pairwise *ret);
-/* A fast path: fast_path.h. */
+/* A fast path: see fast_path.h. */
 int pairwise_run(struct muster_comm *comm, const void *in, void *out, struct muster_err *err);

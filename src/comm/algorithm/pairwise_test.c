@@ -67,8 +67,8 @@ static void check(size_t count, enum muster_op op, const size_t *skip)
     }
 }
 
-/* Less than a chunk, chunks that end in their block and do not, slots used many times; one after
- * the other over the same slots. */
+/* Vectors of less than a chunk, of chunks that end in their block and that do not, and of many uses
+ * of each slot; one after the other in the same slots. */
 static void every_length_is_reduced_into_its_place(void **state)
 {
     (void)state;
@@ -90,7 +90,7 @@ static void every_length_is_reduced_into_its_place(void **state)
     pair_close(&pair);
 }
 
-/* Rank 0 steps as often as it likes: it fills its slots, and takes nothing that has not come. */
+/* Rank 0 steps several times: it fills its slots, and takes nothing before it has arrived. */
 static void nothing_is_reduced_before_the_other_has_come(void **state)
 {
     (void)state;
@@ -108,7 +108,7 @@ static void nothing_is_reduced_before_the_other_has_come(void **state)
         assert_int_equal(tasks[0].waiting, 1);
     }
     assert_true(out[0][0] == GUARD);
-    /* The other finds both, and goes on by as many as it has sent itself. */
+    /* The other rank finds both chunks, and goes on by as many as it has sent itself. */
     assert_int_equal(tasks[1].step(pair.ranks[1].comm, &tasks[1], NULL), 0);
     assert_int_equal(way_of(&tasks[1])->pairwise.at.consumed, OWNER_SLOTS);
     assert_true(tasks[1].moved);
@@ -121,7 +121,7 @@ static void nothing_is_reduced_before_the_other_has_come(void **state)
     pair_close(&pair);
 }
 
-/* Zero-copy hands over a task that it has begun, when a long buffer is private. */
+/* Zero-copy hands over a task that it has begun, if a long buffer is private. */
 static void a_task_that_begun_another_way_begins_here(void **state)
 {
     (void)state;

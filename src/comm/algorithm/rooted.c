@@ -28,7 +28,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CHECK_EVERY = 2 }; /* calls */
+enum { CHECK_EVERY = 2 }; /* in calls */
 
 static bool gathers(const struct prepared *call)
 {
@@ -51,7 +51,7 @@ static struct rooted_slots *slots_of(const struct muster_comm *comm, int rank)
     return segment_rooted(&comm->segment, comm->peers[rank].local);
 }
 
-/* The other ranks have left so many; one that has left fewest. */
+/* Returns how many rooted calls all other ranks have left, and a rank that has left the fewest. */
 static uint64_t find_last(const struct muster_comm *comm, int *ret_rank)
 {
     uint64_t least = UINT64_MAX;
@@ -68,7 +68,7 @@ static uint64_t find_last(const struct muster_comm *comm, int *ret_rank)
     return least;
 }
 
-/* Nobody needs any more what was in this turn's slot. */
+/* Whether no rank needs the old data in this turn's slot any more. */
 static bool has_room(struct muster_comm *comm, struct task *task, const struct rooted *r)
 {
     struct rooted_turns *turns = &comm->rooted;
@@ -88,7 +88,7 @@ static void copy(char *to, const char *from, size_t bytes)
     }
 }
 
-/* All blocks but the root's own, which goes where it belongs. */
+/* Publishes all blocks except the root's own, which it copies to the root's output. */
 static void publish_blocks(const struct muster_comm *comm, const struct prepared *call, char *blob)
 {
     size_t before = (size_t)comm->rank * call->bytes, after = before + call->bytes;
@@ -106,8 +106,8 @@ static bool fetches(const struct muster_comm *comm, const struct prepared *call)
     return !comm->oversubscribed && schedule_takes_slot(comm->tuning, kind, slot_bytes(comm, call));
 }
 
-/* Takes the lines of a later call's slot from those who have read them. What they have not read yet
- * has not left this core. */
+/* Takes the lines of a later call's slot from the ranks that have read them. Lines that they have
+ * not read yet have not left this core. */
 static void fetch_later(struct muster_comm *comm, const struct prepared *call, uint64_t turn)
 {
     const struct rooted_slot *slot =
@@ -136,7 +136,7 @@ static void publish(struct muster_comm *comm, const struct task *task, const str
     }
 }
 
-/* 1: this rank's slot has what we need. */
+/* Returns 1 if the slot of this rank has the data of this turn. */
 static int look(struct muster_comm *comm, struct task *task, const struct rooted *r, int rank,
                 struct muster_err *err)
 {
@@ -167,14 +167,14 @@ static char *blob_of(struct muster_comm *comm, const struct task *task, const st
     return rooted_blob(rooted_slot_of(slots_of(comm, rank), r->turn), bytes);
 }
 
-/* Whether to do as line_claim says with what was read from a slot. */
+/* Whether to claim the lines that were read from a slot, as line_claim says. */
 static bool claims(const struct muster_comm *comm, const struct prepared *call)
 {
     bool only_reader = gathers(call) || comm->size == 2;
     return only_reader && comm->tuning->claims && call->bytes >= LINE_CLAIM_FROM_BYTES;
 }
 
-/* On the root of a gather. */
+/* Copies all blocks to the output, on the root of a gather. */
 static void take_blocks(struct muster_comm *comm, const struct task *task, const struct rooted *r)
 {
     const struct prepared *call = &task->call;
@@ -189,7 +189,7 @@ static void take_blocks(struct muster_comm *comm, const struct task *task, const
     }
 }
 
-/* On the root of a reduce. */
+/* Reduces the data of all ranks, on the root of a reduce. */
 static void reduce_all(struct muster_comm *comm, const struct task *task, const struct rooted *r)
 {
     const struct prepared *call = &task->call;
@@ -222,7 +222,7 @@ static void take(struct muster_comm *comm, const struct task *task, const struct
     }
 }
 
-/* By the records of the last calls before this one. */
+/* Compares the records of the last calls before this one. */
 static int compare(struct muster_comm *comm, const struct task *task, int rank,
                    struct muster_err *err)
 {
@@ -234,25 +234,27 @@ static int compare(struct muster_comm *comm, const struct task *task, int rank,
     return differs ? failure_compare(comm, task, rank, CHECK_EVERY, err) : 0;
 }
 
-/* Each compares with those beside it: where not all ranks call the same there are two neighbours
- * that differ. */
+/* Each rank compares with its two neighbours: if not all ranks make the same calls, there are two
+ * neighbours that differ. */
 static int check_neighbours(struct muster_comm *comm, const struct task *task,
                             struct muster_err *err)
 {
     int next = (comm->rank + 1) % comm->size, before = (comm->rank + comm->size - 1) % comm->size;
-    atomic_thread_fence(memory_order_seq_cst); /* our records are written before theirs are read */
+    atomic_thread_fence(memory_order_seq_cst); /* this rank's records are written before theirs
+                                                  are read */
     int r = compare(comm, task, next, err);
     return r < 0 || next == before ? r : compare(comm, task, before, err);
 }
 
-/* It reads the slots of all its neighbours in this call, whose signatures say more. */
+/* Whether this rank reads the slots of all its neighbours in this call; their signatures tell more
+ * than the records. */
 static bool reads_neighbours(const struct muster_comm *comm, const struct prepared *call)
 {
     bool root = call->peer == comm->rank;
     return gathers(call) ? root : !root && comm->size == 2;
 }
 
-/* 1: it differs in nothing that can be seen yet. */
+/* Returns 1 if no difference from the neighbours can be seen yet. */
 static int begin(struct muster_comm *comm, struct task *task, struct rooted *rooted,
                  struct muster_err *err)
 {
@@ -263,7 +265,7 @@ static int begin(struct muster_comm *comm, struct task *task, struct rooted *roo
     return r < 0 ? r : 1;
 }
 
-/* This rank reads nobody's slot of this turn any more. */
+/* Notes that this rank reads no slot of this turn any more. */
 static int leave(struct muster_comm *comm, const struct rooted *r)
 {
     assert(r->turn == comm->rooted.next && "calls of a lane run one after the other");

@@ -7,7 +7,7 @@
 /* Whether a call takes this way; all ranks decide alike. */
 bool rooted_fits(const struct muster_comm *comm, const struct prepared *call);
 void rooted_start(struct task *task);
-/* This rank makes no more calls, and none is under way. What its neighbours called last, and no
- * call has compared, can be told to nobody else: it is a line on stderr, where those were asked
- * for. */
+/* Called when this rank makes no more calls and none is under way. Compares the last calls of its
+ * neighbours that no call has compared. A difference can only be reported by a line on stderr,
+ * which is printed if notices were asked for. */
 void rooted_end(struct muster_comm *comm);

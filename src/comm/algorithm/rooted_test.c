@@ -31,7 +31,7 @@ static unsigned char value_of(uint64_t call, int rank, size_t i)
     return (unsigned char)(call * 7 + (uint64_t)rank * 101 + i * 3);
 }
 
-/* One of the four kinds, of u8; of reduce the sum. */
+/* A call of one of the four kinds, of u8; a reduce is by sum. */
 struct rooted_call {
     uint64_t index; /* what its data depends on */
     enum muster_collective kind;
@@ -97,7 +97,7 @@ static struct rooted_call broadcast_of(uint64_t index, int root)
     return (struct rooted_call){index, MUSTER_BROADCAST, root, 64};
 }
 
-/* Of calls from rank 0 so many end, when rank 1 makes none. */
+/* Returns how many of rank 0's calls end while rank 1 makes none. */
 static uint64_t run_ahead(struct pair *pair, uint64_t from, struct task *ret_waits)
 {
     uint64_t ended = from;
@@ -143,7 +143,7 @@ static void who_is_ahead_waits_until_that_is_half_as_much(void **state)
     pair_close(&pair);
 }
 
-/* As if so many calls had been made. */
+/* Sets the state as if this many calls had been made. */
 static void skip_to(struct pair *pair, uint64_t turn)
 {
     for (int r = 0; r < 2; r++) {
@@ -153,7 +153,8 @@ static void skip_to(struct pair *pair, uint64_t turn)
     }
 }
 
-/* In every other run of RUN calls one rank publishes them all, and may get ahead. */
+/* Returns a random call. In every other run of RUN calls one rank publishes in all of them, and may
+ * get ahead. */
 static struct rooted_call any_call(uint64_t seed, uint64_t index)
 {
     static const enum muster_collective kinds[] = {MUSTER_BROADCAST, MUSTER_REDUCE, MUSTER_GATHER,
@@ -169,8 +170,8 @@ static struct rooted_call any_call(uint64_t seed, uint64_t index)
     return (struct rooted_call){index, kind, root, bytes};
 }
 
-/* Which rank moves next: by chance, with runs in which one of them does not. The most calls that
- * one had begun, and the other not. */
+/* Moves the ranks in random order, with runs in which one of them does not move. Returns the most
+ * calls that one rank had begun and the other had not. */
 static uint64_t run_in_any_order(struct pair *pair, uint64_t seed)
 {
     struct task tasks[2];
@@ -218,7 +219,7 @@ static void any_order_of_steps(void **state)
     assert_int_equal(furthest, ROOTED_SLOTS + 1);
 }
 
-/* A slot that was written 2^32 turns ago is none of now. */
+/* A slot that was written 2^32 turns ago does not count as one of this turn. */
 static void an_old_slot_is_not_taken_for_a_new_one(void **state)
 {
     (void)state;
@@ -254,7 +255,7 @@ static void who_reads_sees_a_mismatch_in_that_call(void **state)
     pair_close(&pair);
 }
 
-/* Rank 0 is ahead by `ahead` calls, of which the first differs; each publishes only. */
+/* Rank 0 is ahead by `ahead` calls, the first of which differs; both ranks only publish. */
 static void publish_apart(struct pair *pair, uint64_t ahead)
 {
     struct task task;
@@ -296,7 +297,7 @@ static void who_only_publishes_sees_it_within_three_calls(void **state)
     }
 }
 
-/* What each rank says on stderr when it ends in that order; to be freed. */
+/* Returns what each rank prints on stderr when the ranks end in this order; the caller frees it. */
 static char *end_both(struct pair *pair, int64_t notice_ms)
 {
     FILE *file = tmpfile();
@@ -314,7 +315,7 @@ static char *end_both(struct pair *pair, int64_t notice_ms)
     return said;
 }
 
-/* Each publishes that many calls, the last of them from itself. */
+/* Each rank publishes this many calls, the last of them from itself. */
 static void who_frees_last_says_what_nobody_compared(void **state)
 {
     (void)state;

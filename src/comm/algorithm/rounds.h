@@ -15,20 +15,22 @@
 
 #define ROUNDS_INLINE static inline __attribute__((always_inline))
 
-/* What an algorithm does in its rounds; `own` is what it keeps. */
+/* What an algorithm does in its rounds; `own` is the algorithm's state. */
 struct rounds_way {
     size_t slots; /* rounds under way at once */
     void (*publish)(struct muster_comm *comm, void *own, size_t round);
-    /* True: all others have published it. It looks at least once, and again up to `spins` times. */
+    /* Returns whether all others have published the round. It looks at least once, and again up to
+     * `spins` times. */
     bool (*wait)(struct muster_comm *comm, void *own, size_t round, int spins);
-    /* 1; or what ends the rounds here, without this one. */
+    /* Returns 1, or a code that ends the rounds here, without this round. */
     int (*consume)(struct muster_comm *comm, void *own, size_t round);
 };
 
 enum { ROUNDS_WAITING = 0, ROUNDS_DONE = 1, ROUNDS_OTHER_WAY = 2 };
 
-/* ROUNDS_WAITING: others are awaited; ROUNDS_DONE: all rounds are through; else what the algorithm
- * ended them with: ROUNDS_OTHER_WAY, or negative. */
+/* Runs rounds as far as possible. Returns ROUNDS_WAITING if others have not published yet,
+ * ROUNDS_DONE if all rounds are done, or the code with which the algorithm ended them:
+ * ROUNDS_OTHER_WAY, or a negative one. */
 ROUNDS_INLINE int rounds_run(struct muster_comm *comm, const struct rounds_way *way, void *own,
                              struct schedule_rounds *at, int spins)
 {

@@ -15,8 +15,8 @@
 
 enum { WORD = 4 };
 
-/* What is little goes word by word: the reduce before has written it so, and a wider load would
- * wait until those stores have left the core. */
+/* Copies little data word by word: the reduce of the call before has written it by words, and a
+ * wider load would wait until those stores have left the core. */
 static void put(struct board *board, const char *in, size_t bytes)
 {
     if (bytes > sizeof board->little || bytes % WORD != 0) {
@@ -43,7 +43,7 @@ ROUNDS_INLINE void publish(struct muster_comm *comm, void *own, size_t round)
     }
 }
 
-/* What can be done before the others have come is free. */
+/* Prepares the sources first: work that is done before the others have published costs no time. */
 ROUNDS_INLINE bool wait(struct muster_comm *comm, void *own, size_t round, int spins)
 {
     const struct small *s = own;

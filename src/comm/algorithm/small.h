@@ -4,5 +4,5 @@
 #include "comm/state/state.h"
 
 void small_start(struct muster_comm *comm, struct task *task);
-/* A fast path: fast_path.h. */
+/* A fast path: see fast_path.h. */
 int small_run(struct muster_comm *comm, const void *in, void *out, struct muster_err *err);

@@ -13,34 +13,34 @@ typedef void (*zero_copy_fallback_fn)(struct muster_comm *comm, struct task *tas
 
 /* All-reduce in one round, in which each rank reduces all. */
 struct small {
-    const struct prepared *call; /* but for its buffers, which are … */
+    const struct prepared *call; /* without its buffers, which follow */
     const char *in;
     char *out;
-    const void **sources; /* room for one of each rank; of this step */
+    const void **sources; /* room for one pointer for each rank, valid during one step */
     uint32_t signature;
-    uint32_t base; /* of the boards' rounds */
+    uint32_t base; /* the first round, as the boards count */
     struct schedule_rounds at;
 };
 
-/* All-reduce by shares in memory that all see. */
+/* All-reduce by shares, in memory that all ranks see. */
 struct zero_copy {
     const char *in;
     char *out;
     size_t unit;
     size_t bytes;
-    size_t share_offset; /* of this rank, in bytes */
+    size_t share_offset; /* start of this rank's share, in bytes */
     size_t share_bytes;
-    reduce_twin_fn twin; /* of two ranks, but for an average */
+    reduce_twin_fn twin; /* only for two ranks, and not for an average */
     reduce_fn reduce;
     int divisor;
     uint32_t signature;
-    uint32_t base; /* of the boards' rounds */
+    uint32_t base; /* the first round, as the boards count */
     struct schedule_rounds at;
     bool stage_out;
     zero_copy_fallback_fn fallback;
 };
 
-/* All-reduce of two ranks by chunks that change places. */
+/* All-reduce of two ranks, which exchange chunks. */
 struct pairwise {
     const char *in;
     char *out;
@@ -52,7 +52,7 @@ struct pairwise {
     int divisor;
     uint32_t signature;
     uint32_t base;             /* turn of the first chunk */
-    struct schedule_rounds at; /* a chunk is a round */
+    struct schedule_rounds at; /* each chunk is a round */
 };
 
 /* All-reduce by a ring of blocks through shared slots. */
@@ -66,26 +66,26 @@ struct owner_reduce {
     size_t taken;
 };
 
-/* Copies out of the others' memory. */
+/* Copies out of the memory of the other ranks. */
 struct large_copy {
-    struct task *task; /* set in each step … */
+    struct task *task; /* set in each step */
     const struct exchange
-        *exchange; /* … as is this; its plan is one round, in which all is copied */
+        *exchange; /* set in each step; its plan has one round, in which all is copied */
     uint32_t signature;
-    uint32_t base; /* of the boards' rounds */
+    uint32_t base; /* the first round, as the boards count */
     struct schedule_rounds at;
-    uint64_t choice;  /* rank 0's … */
-    int64_t begun_ns; /* … and when it began */
-    uint64_t outcome; /* of this rank's reads */
+    uint64_t choice;  /* chosen by rank 0 */
+    int64_t begun_ns; /* when rank 0 began the call */
+    uint64_t outcome; /* how this rank's reads went */
 };
 
 /* A rooted call through slots of its own. */
 struct rooted {
     uint64_t turn;
-    int arrived; /* ranks of which all up to here have */
+    int arrived; /* all ranks below this number have published */
 };
 
-/* One way may hand a task on to another, and still look at its own. */
+/* Not a union: one way may hand a task over to another, and still read its own state. */
 struct way {
     struct schedule_hierarchy hierarchy;
     struct small small;
@@ -103,11 +103,11 @@ static inline struct way *way_of(struct task *task)
     return (struct way *)(void *)task->way;
 }
 
-/* The last all-reduce that a fast path took (fast_path.h): the same again needs no second look. */
+/* The last all-reduce that a fast path took (fast_path.h): the same call again needs no check. */
 struct plan {
-    struct prepared call; /* whose buffers are those of that time */
+    struct prepared call; /* its buffers are those of that call */
     uint64_t digest;
-    union { /* by run; small.c needs nothing */
+    union { /* `run` says which one is used; small.c needs none */
         struct zero_copy zero_copy;
         struct pairwise pairwise;
     };

@@ -25,11 +25,12 @@
 #include <string.h>
 
 enum { IN_WORD, OUT_WORD, PLACE_WORDS, ALLOCATION_SHIFT = 44 };
-enum { PLACES, SHARE, ROUNDS }; /* what this rank publishes in its rounds */
+enum { PLACES, SHARE, ROUNDS }; /* rounds: a rank's places, then that its share is written */
 
 _Static_assert((int)SCHEDULE_STAGED_BYTES <= (int)BOARD_BYTES, "staged in one slot");
 
-/* The offset of the buffer in shared memory, the same for all ranks; 0: the buffer is private. */
+/* Returns the offset of the buffer in shared memory, which is the same for all ranks; 0: the buffer
+ * is private. */
 static uint64_t locate(const struct muster_comm *comm, const void *buffer, size_t bytes)
 {
     for (int i = 0; i < comm->num_allocations; i++) {
@@ -44,7 +45,7 @@ static uint64_t locate(const struct muster_comm *comm, const void *buffer, size_
     return 0;
 }
 
-/* A private buffer's stage is the rank's board. */
+/* Returns the address of a buffer of this rank; a private buffer is staged in the rank's board. */
 static char *address_of(const struct muster_comm *comm, int rank, uint64_t place, char *stage)
 {
     if (place == 0) {
@@ -59,7 +60,7 @@ static bool is_staged(const struct zero_copy *d)
     return d->bytes <= SCHEDULE_STAGED_BYTES;
 }
 
-/* All but this rank's share, into the board and out of it. */
+/* Copies everything except this rank's share, into the board or out of it. */
 static void copy_others(const struct zero_copy *d, char *to, const char *from)
 {
     size_t end = d->share_offset + d->share_bytes;
@@ -90,8 +91,8 @@ ROUNDS_INLINE void publish(struct muster_comm *comm, void *own, size_t round)
     fast_publish(comm, turn, d->signature, mine);
 }
 
-/* A call that blocks says that it will write while it waits: that is free. A task may wait for
- * long, and a thread that closes would wait for it. */
+/* A blocking call announces its writes while it waits, which costs no time. A task does not,
+ * because it may wait for long, and a thread that closes the communicator would wait for it. */
 ROUNDS_INLINE bool wait(struct muster_comm *comm, void *own, size_t round, int spins)
 {
     const struct zero_copy *d = own;
@@ -111,8 +112,8 @@ ROUNDS_INLINE bool wait(struct muster_comm *comm, void *own, size_t round, int s
     return true;
 }
 
-/* When all have told. ROUNDS_OTHER_WAY: not possible, for a long buffer is private; negative: not
- * allowed any more. */
+/* Called when all have published their places. Returns ROUNDS_OTHER_WAY if this way is not possible
+ * because a long buffer is private; negative: a rank has closed the communicator. */
 static int reduce_share(struct muster_comm *comm, struct zero_copy *d)
 {
     const void *sources[MUSTER_MAX_RANKS];
@@ -144,7 +145,8 @@ static int reduce_share(struct muster_comm *comm, struct zero_copy *d)
     return 1;
 }
 
-/* When all shares are written. The lines of the stage become ours again: see line_claim. */
+/* Called when all shares are written. The lines of the stage then belong to this rank again: see
+ * line_claim. */
 static void take_others(struct muster_comm *comm, const struct zero_copy *d)
 {
     if (d->stage_out) {
@@ -171,7 +173,7 @@ ROUNDS_INLINE int consume(struct muster_comm *comm, void *own, size_t round)
 static const struct rounds_way way = {
     .slots = 1, .publish = publish, .wait = wait, .consume = consume};
 
-/* What ended the rounds of a task before their end. */
+/* Called when the rounds of a task stop before their end. */
 static int leave_rounds(struct muster_comm *comm, struct task *task, int r, struct muster_err *err)
 {
     struct zero_copy *d = &way_of(task)->zero_copy;

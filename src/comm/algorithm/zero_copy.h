@@ -3,10 +3,10 @@
 
 #include "comm/algorithm/way.h"
 
-/* otherwise: takes the task over where a long buffer turns out to be private. */
+/* fallback: takes the task over if a long buffer turns out to be private. */
 void zero_copy_start(struct muster_comm *comm, struct task *task, zero_copy_fallback_fn fallback);
-/* What can be said of a call before it begins. */
+/* Fills in what is known about a call before it begins. */
 void zero_copy_prepare(const struct muster_comm *comm, const struct prepared *call,
                        zero_copy_fallback_fn fallback, struct zero_copy *ret);
-/* A fast path: fast_path.h. */
+/* A fast path: see fast_path.h. */
 int zero_copy_run(struct muster_comm *comm, const void *in, void *out, struct muster_err *err);

@@ -91,7 +91,7 @@ static void check(const struct place *places, size_t count, enum muster_op op)
     }
 }
 
-/* How many bytes of the rank's boards were written. */
+/* Returns how many bytes of the rank's boards were written. */
 static size_t staged_bytes(const struct pair *pair, int rank, size_t count)
 {
     size_t sum = 0;
@@ -174,7 +174,7 @@ static void nobody_reduces_before_both_have_told(void **state)
         assert_int_equal(tasks[0].waiting, 1);
     }
     assert_true(places[0].out[0] == GUARD && places[1].out[0] == GUARD);
-    /* The other has both places: it writes its share, and only that, into both. */
+    /* The other rank has both places: it writes its share, and only that, into both. */
     assert_int_equal(tasks[1].step(other, &tasks[1], NULL), 0);
     for (size_t i = 0; i < COUNT; i++) {
         size_t at = i * sizeof(float);

@@ -11,7 +11,7 @@
 
 #include <assert.h>
 
-/* The first free place; the number of allocations when there is none. */
+/* Returns the first free place, or the number of allocations if none is free. */
 static int find_place(const struct muster_comm *comm)
 {
     int place = 0;
@@ -43,7 +43,8 @@ static void forget(struct muster_comm *comm, struct allocation *allocation)
     way_plan(comm)->run = NULL;
 }
 
-/* Nobody may still read our part, nor another thread of ours be at it. */
+/* Gives back this rank's part, when no other rank can read it and no other thread of this process
+ * uses it. */
 static int part_with(struct muster_comm *comm, struct allocation *allocation,
                      struct muster_err *err)
 {
@@ -86,8 +87,8 @@ static int check_room(const struct muster_comm *comm, size_t size_bytes, int pla
     return 0;
 }
 
-/* All or none, and nobody uses it before it is everywhere. Of other sizes the parts would lie over
- * each other. */
+/* Either all ranks have the memory or none has, and no rank uses it before all have it. The sizes
+ * must be equal, otherwise the parts would overlap. */
 static int agree(struct muster_comm *comm, size_t size_bytes, bool good, struct muster_err *err)
 {
     int64_t mine[] = {good, (int64_t)size_bytes, -(int64_t)size_bytes}, least[] = {0, 0, 0};
@@ -112,7 +113,7 @@ int muster_comm_alloc(struct muster_comm *comm, size_t size_bytes, void **ret,
     if (r < 0) {
         return r;
     }
-    size_t pages = size_bytes / SEGMENT_PAGE + 2; /* one for the skew */
+    size_t pages = size_bytes / SEGMENT_PAGE + 2; /* one page more for the skew */
     struct allocation allocation = {.size_bytes = size_bytes};
     r = segment_extend(&comm->segment, pages * SEGMENT_PAGE, comm->local_rank, &allocation.parts,
                        err);

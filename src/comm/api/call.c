@@ -22,7 +22,7 @@ struct schedule_choice call_choose(const struct muster_comm *comm, size_t bytes,
     return schedule_choose(&world, bytes);
 }
 
-/* Its rounds on boards alone have an engine of their own, which the fast path is, too. */
+/* On one host, gather-reduce has its own code (small.c), which is also a fast path. */
 static void gather_reduce(struct muster_comm *comm, struct task *task)
 {
     if (comm->all_local && comm->size > 1) {
@@ -49,7 +49,7 @@ void call_go_private(struct muster_comm *comm, struct task *task)
     go(comm, task, false);
 }
 
-/* Only what all ranks know alike may decide here. */
+/* The choice may depend only on what all ranks know and agree on. */
 static void choose(struct muster_comm *comm, struct task *task)
 {
     static const enum schedule_pattern patterns[] = {
@@ -80,7 +80,7 @@ static void choose(struct muster_comm *comm, struct task *task)
     }
 }
 
-/* Its place in the order of calls. */
+/* Gives the task its place in the order of calls. */
 static void number(struct muster_comm *comm, struct task *task)
 {
     const struct prepared *call = &task->call;

@@ -6,10 +6,10 @@
 #include "comm/state/state.h"
 #include "schedule/choose.h"
 
-/* The task's call was prepared (prepare.h). */
+/* Begins a task, whose call must be prepared (prepare.h). */
 void call_begin(struct muster_comm *comm, struct task *task);
-/* The choice for an all-reduce. */
+/* Chooses the algorithm for an all-reduce. */
 struct schedule_choice call_choose(const struct muster_comm *comm, size_t bytes,
                                    bool shared_memory);
-/* An all-reduce through staging, whatever the buffers are. */
+/* Begins an all-reduce through staging, wherever the buffers are. */
 void call_go_private(struct muster_comm *comm, struct task *task);

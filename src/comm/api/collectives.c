@@ -13,7 +13,7 @@
 
 #include <stddef.h>
 
-/* Nothing is under way that this call would have to follow. */
+/* Whether no call is under way that this call would have to follow. */
 static bool is_idle(struct muster_comm *comm, const struct muster_call *call)
 {
     if (call->kind == MUSTER_SEND || call->kind == MUSTER_RECV) {
@@ -64,7 +64,7 @@ static int run_call(struct muster_comm *comm, const struct muster_call *call,
     return r;
 }
 
-/* A call of the functions below: of the fields only its own are set. */
+/* Runs a call of the functions below, which set only the fields that their kind needs. */
 static int run(struct muster_comm *comm, const struct muster_call *call, struct muster_err *err)
 {
     int r = sized_check_err(err);

@@ -52,7 +52,7 @@ static void place_peers(struct muster_comm *comm, const int *hosts)
     comm->all_local = comm->local_size == comm->size;
 }
 
-/* Where no host has two ranks there are no boards, and the pieces of a round may be larger. */
+/* If no host has two ranks, there are no boards, and the pieces of a round may be larger. */
 static size_t find_capacity(const int *hosts, int size)
 {
     for (int r = 0; r < size; r++) {
@@ -63,7 +63,7 @@ static size_t find_capacity(const int *hosts, int size)
     return size > 1 ? (size_t)size * LINK_PIECE_BYTES : BOARD_BYTES;
 }
 
-/* 0: never. Nobody is told anything who has not asked, by the option or by the environment. */
+/* Returns 0 for never. Notices are printed only if the option or the environment asks for them. */
 static int64_t find_notice_ms(const struct muster_comm_options *options)
 {
     const char *value = getenv("MUSTER_NOTICE_MS");
@@ -73,7 +73,7 @@ static int64_t find_notice_ms(const struct muster_comm_options *options)
     return ms < 0 ? 0 : ms;
 }
 
-/* A child has neither our peers nor our memory. */
+/* A child has neither our connections nor our memory. */
 static void hang_up_in_child(void *context)
 {
     struct muster_comm *comm = context;
@@ -198,7 +198,7 @@ static void leave_host(struct muster_comm *comm)
 void muster_comm_free(struct muster_comm *comm)
 {
     if (!comm || comm->process != heartbeat_process()) {
-        return; /* in a forked child nothing here is ours */
+        return; /* in a forked child the communicator belongs to the parent */
     }
     if (phase_of(&comm->life) != COMM_FORMING) {
         if (lane_in_flight(comm) == 0) {

@@ -59,7 +59,7 @@ static void the_transport_of_the_options_wins(void **state)
     assert_int_equal(create_with("pigeon", &comm), MUSTER_ECONFIG);
 }
 
-/* The conformance suites run with each row, so a wrong name must not pass for one of them. */
+/* The conformance suites run with each row, so a wrong name must not pass as one of them. */
 static void the_environment_chooses_the_row_of_tunings(void **state)
 {
     (void)state;

@@ -19,12 +19,12 @@
 #include <string.h>
 
 enum {
-    GATHER_BYTES = 64 * 1024, /* of all nodes: up to here all ranks sum all */
-    PIECE_BYTES = 8 << 20,    /* of all nodes that are moved at once … */
-    PIECE_ELEMENTS = 1 << 16, /* … and their elements, at most */
+    GATHER_BYTES = 64 * 1024, /* bytes of all nodes: up to this size all ranks sum all elements */
+    PIECE_BYTES = 8 << 20,    /* bytes of all nodes that are moved at once, at most */
+    PIECE_ELEMENTS = 1 << 16, /* elements that are moved at once, at most */
 };
 
-/* What a rank calls: its parts, and what must be equal on all ranks. */
+/* What a rank passes: its parts, and what must be equal on all ranks. */
 struct offer {
     uint64_t first;
     uint64_t count;
@@ -77,7 +77,7 @@ static int compare(const struct parts *p, const struct offer *mine, const struct
     return MUSTER_EMISMATCH;
 }
 
-/* Tells all what this rank brings, and hears what they do. */
+/* Sends this rank's offer to all, and receives theirs. */
 static int gather_offers(struct parts *p, const struct offer *mine, struct muster_err *err)
 {
     struct offer all[MUSTER_MAX_RANKS];
@@ -89,7 +89,7 @@ static int gather_offers(struct parts *p, const struct offer *mine, struct muste
     return r < 0 ? r : check_cover(p, err);
 }
 
-/* What one piece has, and how it is moved: alike on all ranks. */
+/* Decides what one piece contains and how it is moved, in the same way on all ranks. */
 static void plan_pieces(struct parts *p, size_t elements)
 {
     struct tree_span cover[TREE_MAX_COVER];
@@ -140,7 +140,7 @@ static void release(struct parts *p)
 
 /* ---- a piece ---- */
 
-/* Each rank gets what it sums. */
+/* Moves the nodes so that each rank gets those that it sums. */
 static int move_nodes(struct parts *p, const char *nodes, size_t length, struct muster_err *err)
 {
     size_t in[MUSTER_MAX_RANKS], out[MUSTER_MAX_RANKS];
@@ -242,7 +242,7 @@ int muster_all_reduce_parts(struct muster_comm *comm, const void *parts, size_t 
     use_enter(&comm->use, COMM_IN_SEVERAL);
     r = sum_pieces(p, parts, out, &mine, err);
     if (r == MUSTER_ENOMEM) {
-        failure_close(comm, r); /* the others must not wait for us */
+        failure_close(comm, r); /* the others must not wait for this rank */
     }
     use_leave(&comm->use, COMM_IN_SEVERAL);
     inside_leave(&place);

@@ -12,8 +12,8 @@ static void add(const struct parts *p, void *to, const void *a, const void *b, s
     reduce_find(p->wide, MUSTER_SUM)(to, both, 2, count, 1);
 }
 
-/* Sums the node `span` from the nodes at *at on, which lie inside it. The sum is at `to`, or is one
- * of them. */
+/* Sums the node `span` from the nodes from *at on, which lie inside it. Returns the sum, which is
+ * at `to` or is one of these nodes. */
 static const char *sum_node(const struct parts *p, struct tree_span span, const struct node **at,
                             char *to, size_t count, int depth)
 {
@@ -42,7 +42,8 @@ static void widen(const struct parts *p, const char *from, char *to, size_t coun
     }
 }
 
-/* Writes the sum as the user gets it: divided, and in the type of the call. `from` may be `to`. */
+/* Writes the sum in the form that the user gets: divided, and in the type of the call. `from` may
+ * be `to`. */
 static void narrow(const struct parts *p, const char *from, char *to, size_t count, int divisor)
 {
     const void *source = from;
@@ -72,8 +73,8 @@ struct tree_span parts_slice_of(const struct parts *p, int rank, size_t length)
     return (struct tree_span){first, length / size + (r < length % size)};
 }
 
-/* Makes leaves of this rank's parts, from element `start` on, in the type in which they are summed.
- */
+/* Makes this rank's parts the leaves, from element `start` on, in the type in which they are
+ * summed. */
 static void list_leaves(struct parts *p, const char *parts, size_t start, size_t count,
                         size_t stride)
 {
@@ -90,8 +91,8 @@ static void list_leaves(struct parts *p, const char *parts, size_t start, size_t
     }
 }
 
-/* Sums this rank's nodes for `count` elements from `start` on, each to its column; the columns have
- * `height` elements, and these are there from `at` on. */
+/* Sums this rank's nodes for `count` elements from `start` on, each node to its column. A column
+ * has `height` elements, and these elements begin at `at`. */
 static void sum_chunk(struct parts *p, const char *parts, size_t start, size_t count, size_t stride,
                       char *columns, size_t height, size_t at)
 {

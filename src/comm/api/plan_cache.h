@@ -4,7 +4,7 @@
 
 #include "comm/algorithm/way.h"
 
-/* A call that way_plan() describes, and may be run at once by its run. */
+/* Whether way_plan() describes this call and has a function that can run it at once. */
 static inline bool plan_fits(struct muster_comm *comm, const void *in, const void *out,
                              size_t count, enum muster_type type, enum muster_op op)
 {
@@ -13,5 +13,6 @@ static inline bool plan_fits(struct muster_comm *comm, const void *in, const voi
            op == plan->call.op && in && out;
 }
 
-/* For an all-reduce. True: way_plan() describes this call; false: no fast path takes it. */
+/* Looks for a fast path for an all-reduce. True: way_plan() describes this call; false: no fast
+ * path takes it. */
 bool plan_learn(struct muster_comm *comm, const struct prepared *call);

@@ -9,7 +9,8 @@
 #include "comm/state/call_log.h"
 #include "comm/state/types.h"
 
-/* Elements of any type that all ranks together may have. */
+/* With at most this many elements, the data of all ranks together fits into memory, whatever the
+ * type is. */
 static const size_t surely_allowed = (size_t)PTRDIFF_MAX / sizeof(double) / MUSTER_MAX_RANKS;
 
 static int check_open(const struct muster_comm *comm, struct muster_err *err)
@@ -38,7 +39,7 @@ static inline void take_fields(const struct muster_call *call, struct prepared *
     ret->kernels = (struct reduce_kernels){0};
 }
 
-/* Whatever the other fields hold. */
+/* Takes the fields that this kind of call has, whatever the other fields hold. */
 static void take_own_fields(const struct muster_call *call, const struct types_kind *kind,
                             struct prepared *ret)
 {
@@ -74,7 +75,7 @@ static int find_elements(const struct muster_comm *comm, const struct types_kind
     return 0;
 }
 
-/* Elements that a rank brings and gets; SIZE_MAX: so many at least. */
+/* The elements that a rank passes in and gets; SIZE_MAX: at least this many. */
 struct elements {
     size_t in, out;
 };
@@ -87,7 +88,7 @@ static int check_room(const struct muster_comm *comm, const struct prepared *cal
                            "all_to_all: of in_counts and out_counts one is NULL");
     }
     if (elements.in <= surely_allowed && elements.out <= surely_allowed) {
-        return 0; /* two divisions less for a call of some tens of nanoseconds */
+        return 0; /* saves two divisions in a call of some tens of nanoseconds */
     }
     size_t limit = (size_t)PTRDIFF_MAX / call->unit / (size_t)comm->size;
     if (elements.in > limit || elements.out > limit) {
@@ -160,7 +161,7 @@ static int lane_of(const struct prepared *call)
     return overtakes ? LANE_SIDE : LANE_MAIN;
 }
 
-/* Whatever the call is, and whatever is wrong with it. */
+/* Prepares a call of any kind, and finds any fault in it. */
 static __attribute__((noinline)) int prepare_any(const struct muster_comm *comm,
                                                  const struct muster_call *call,
                                                  struct prepared *ret, struct muster_err *err)
@@ -184,7 +185,8 @@ static __attribute__((noinline)) int prepare_any(const struct muster_comm *comm,
     return 0;
 }
 
-/* A message in which nothing is wrong but perhaps its type, from or to a rank that is named. */
+/* Whether this is a message from or to one named rank, without a fault, except perhaps in its type.
+ */
 static bool is_plain_message(const struct muster_comm *comm, const struct muster_call *call)
 {
     bool receives = call->kind == MUSTER_RECV;
@@ -194,7 +196,7 @@ static bool is_plain_message(const struct muster_comm *comm, const struct muster
            call->count <= surely_allowed && (buffer || call->count == 0);
 }
 
-/* What prepare_any makes of it, in a third of the instructions. */
+/* Does the same as prepare_any for such a message, in a third of the instructions. */
 static void take_message(const struct muster_call *call, size_t unit, struct prepared *ret)
 {
     take_fields(call, ret);

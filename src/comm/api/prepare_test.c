@@ -35,7 +35,7 @@ static struct muster_call call_of(int kind, int given)
                                 .out_counts = given & 2 ? counts : NULL};
 }
 
-/* Of all-gather only the output's counts, of all-to-all both; of others none. */
+/* An all-gather has only the output's counts, an all-to-all has both, and other calls have none. */
 static void a_call_has_only_its_own_fields(void **state)
 {
     (void)state;
@@ -59,9 +59,8 @@ static void a_call_has_only_its_own_fields(void **state)
     }
 }
 
-/* A message from any rank is prepared as all calls are, one whose rank is named by a way of its
- * own.
- */
+/* A message from any rank is prepared like all calls; one whose rank is named is prepared by code
+ * of its own. */
 static void a_message_is_prepared_alike_from_a_rank_and_from_any(void **state)
 {
     (void)state;
@@ -122,7 +121,7 @@ static void what_is_wrong_with_a_message_is_found(void **state)
     expect_fault(send);
 }
 
-/* A call's numbers decide on which lane it runs: what is wrong of it is an error before. */
+/* A call's size decides on which lane it runs; a fault in the call is an error before that. */
 static void the_lane_follows_from_kind_and_bytes(void **state)
 {
     (void)state;

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { HOST_BYTES_MAX = 512 * 1024 }; /* of addresses, for each host */
+enum { HOST_BYTES_MAX = 512 * 1024 }; /* bytes of addresses for each host */
 
-/* Addresses of this process, in bytes. */
+/* Returns the bytes of addresses that this process uses. */
 static size_t virtual_bytes(void)
 {
     FILE *file = fopen("/proc/self/statm", "re");
@@ -20,7 +20,7 @@ static size_t virtual_bytes(void)
     return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* As forming makes it, up to the first connection. */
+/* Makes links as forming does, up to the first connection. */
 static size_t bytes_of_links(int hosts)
 {
     const struct muster_comm_options options = MUSTER_COMM_OPTIONS_INIT;

@@ -19,7 +19,7 @@
 
 enum { INLINE_BYTES = MESSAGE_EAGER_BYTES };
 
-/* Its call is prepared. */
+/* Fills in a request, whose call must be prepared. */
 static void set_up(struct muster_comm *comm, struct muster_request *request)
 {
     request->comm = comm;
@@ -32,7 +32,8 @@ static void set_up(struct muster_comm *comm, struct muster_request *request)
     request->task.queued = true;
 }
 
-/* Messages have a limit of their own: what would end them may be a message yet to be started. */
+/* Messages have a limit of their own, because a message may end only after another one is started.
+ */
 static int check_room(struct muster_comm *comm, const struct muster_call *call,
                       struct muster_err *err)
 {
@@ -53,7 +54,7 @@ static void start(struct muster_comm *comm, struct muster_request *request, stru
 {
     const struct prepared *call = &request->task.call;
     set_up(comm, request);
-    /* Small calls leave at once; large ones must not hold up the caller. */
+    /* Small calls are sent at once; large ones must not hold up the caller. */
     lane_start(comm, request, call->bytes <= INLINE_BYTES);
     if (request_is_pending(request)) {
         int r = background_add(comm, err);
@@ -64,7 +65,7 @@ static void start(struct muster_comm *comm, struct muster_request *request, stru
     }
 }
 
-/* 1: it was a send, and has ended. */
+/* Returns 1 if the call was a send and has ended. */
 static int send_now(struct muster_comm *comm, const struct muster_call *call,
                     struct muster_err *err)
 {
@@ -123,7 +124,7 @@ int muster_start(struct muster_comm *comm, const struct muster_call *call,
                                             : start_theirs(comm, call, ret, err);
 }
 
-/* Waits as a helper: steps the lanes, instead of waiting for the progress thread to. */
+/* Waits, and steps the lanes meanwhile instead of leaving this to the progress thread. */
 static int help(struct muster_request *request, int64_t timeout_ms, struct muster_err *err)
 {
     struct muster_comm *comm = request->comm;

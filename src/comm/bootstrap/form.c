@@ -33,7 +33,7 @@ static void find_hosts(struct forming *f, int size)
                 break;
             }
         }
-        assert(f->hosts[f->hosts[r]] == f->hosts[r]); /* the lowest of its host */
+        assert(f->hosts[f->hosts[r]] == f->hosts[r]); /* is the lowest of its host */
     }
 }
 
@@ -80,7 +80,7 @@ static int check_transport(const struct forming *f, struct muster_err *err)
     return 0;
 }
 
-/* What the barrier asks that ends forming. */
+/* Whether forming must end; the barrier asks this. */
 static int has_had_enough(void *context)
 {
     const struct forming *f = context;
@@ -88,7 +88,7 @@ static int has_had_enough(void *context)
     return forming_is_cancelled(f) || (o->interrupted && o->interrupted(o->interrupted_context));
 }
 
-/* The barrier must not wait longer than forming may. */
+/* Runs the barrier, which must not wait longer than forming may. */
 static int meet(struct forming *f, struct muster_err *err)
 {
     struct muster_comm *comm = f->comm;
@@ -104,8 +104,8 @@ static int meet(struct forming *f, struct muster_err *err)
     return r == MUSTER_EINTERRUPTED && forming_is_cancelled(f) ? forming_fail_cancelled(err) : r;
 }
 
-/* Not while others are watched: the witness starts with copies of our descriptors, and those who
- * are watched would see that we have left them only when it has closed its own. */
+/* Not called while others are watched: the witness starts with copies of our descriptors, so that
+ * the watched ranks would see our connections end only when the witness has closed its copies. */
 static void be_witnessed(struct muster_comm *comm)
 {
     assert(!comm->witnessed);
@@ -132,13 +132,13 @@ static int form_all(struct forming *f, struct muster_err *err)
         be_witnessed(f->comm);
     }
     r = r < 0 ? r : meet(f, err);
-    /* A rank that has passed the barrier watched us before it. */
+    /* A rank that has passed the barrier stopped watching us before that. */
     arrivals_sweep(&f->endpoint->arrivals);
     return r;
 }
 
-/* Ranks that have connected must not take this for the end of our process, nor for the cause of
- * what they see. */
+/* Tells the ranks that have connected that our process has not died, and which rank is gone if we
+ * know it. */
 static void give_up(const struct forming *f)
 {
     if (phase_of(&f->comm->life) == COMM_FORMING) {
@@ -146,7 +146,7 @@ static void give_up(const struct forming *f)
     }
 }
 
-/* A member that is in the list before; -1: none. */
+/* Returns a member that is in the list twice; -1: there is none. */
 static int find_twin(const struct muster_member *members, int size)
 {
     for (int r = 1; r < size; r++) {

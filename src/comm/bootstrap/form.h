@@ -3,7 +3,7 @@
 
 #include "comm/bootstrap/forming.h"
 
-/* watch may be NULL. */
+/* Forms a communicator; watch may be NULL. */
 int form_comm(struct muster_endpoint *endpoint, const struct muster_member *members, int size,
               int my_index, uint64_t generation, int64_t deadline_ns,
               const struct muster_comm_options *options, const struct forming_watch *watch,

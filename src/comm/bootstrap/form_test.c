@@ -21,7 +21,7 @@
 
 enum { GENERATION = 7, STRANGER = 12345 };
 
-/* Two endpoints, and the list of both; the second rank never comes. */
+/* Opens two endpoints, and lists both; the second rank never comes. */
 static void open_two(struct muster_endpoint **ret, struct muster_member *ret_members)
 {
     for (int i = 0; i < 2; i++) {
@@ -30,7 +30,7 @@ static void open_two(struct muster_endpoint **ret, struct muster_member *ret_mem
     }
 }
 
-/* What rank 1 would say; all of it can be read in /proc. */
+/* Returns what rank 1 would say; all of it can be read in /proc. */
 static struct hello hello_of_rank_1(const struct muster_member *members)
 {
     return (struct hello){.magic = HELLO_MAGIC,
@@ -46,7 +46,7 @@ static bool is_ended(int fd)
     return poll(&p, 1, test_limit_ms()) == 1 && recv(fd, &byte, 1, MSG_DONTWAIT) <= 0;
 }
 
-/* In a child: says rank 1's hello; 0: the connection was closed, without a byte. */
+/* Runs in a child: says rank 1's hello. Returns 0 if the connection was closed without a byte. */
 static void say_hello(const struct muster_member *members, bool local)
 {
     struct member leader = endpoint_member(&members[0]);
@@ -100,7 +100,7 @@ static void a_stranger_gets_nothing(bool local, uid_t user)
     assert_int_equal(stranger.status, 0);
     r = muster_comm_form(endpoints[0], members, 2, 0, GENERATION, 1, NULL, &comm, &err);
     assert_int_equal(r, MUSTER_ETIMEDOUT);
-    assert_int_equal(err.rank, 1); /* nobody has come in its place */
+    assert_int_equal(err.rank, 1); /* no process has taken its place */
     muster_endpoint_close(endpoints[0]);
     muster_endpoint_close(endpoints[1]);
 }
@@ -109,19 +109,19 @@ static void another_user_gets_no_shared_memory(void **state)
 {
     (void)state;
     if (geteuid() != 0) {
-        skip(); /* it takes two users */
+        skip(); /* the test needs two users */
     }
     a_stranger_gets_nothing(true, STRANGER);
 }
 
-/* It would count as come, and could not be handed anything. */
+/* It would count as a rank that has come, but could not be given the segment. */
 static void who_comes_by_network_is_no_rank_of_this_host(void **state)
 {
     (void)state;
     a_stranger_gets_nothing(false, geteuid());
 }
 
-/* Rank 0 has died, and somebody else listens under its name. */
+/* Rank 0 has died, and another process listens under its name. */
 static void another_user_s_memory_is_not_taken(void **state)
 {
     (void)state;
@@ -131,7 +131,7 @@ static void another_user_s_memory_is_not_taken(void **state)
     struct muster_err err = MUSTER_ERR_INIT;
     int told[2];
     if (geteuid() != 0) {
-        skip(); /* it takes two users */
+        skip(); /* the test needs two users */
     }
     assert_int_equal(pipe(told), 0);
     pid_t child = fork();
@@ -170,7 +170,7 @@ static int open_copy(int fd, int size, struct muster_err *err)
     return r;
 }
 
-/* Mapped, its first use would end this process by SIGBUS. */
+/* If it were mapped, its first use would end this process by SIGBUS. */
 static void a_segment_of_another_size_is_refused(void **state)
 {
     (void)state;
@@ -180,7 +180,7 @@ static void a_segment_of_another_size_is_refused(void **state)
     assert_int_equal(open_copy(dup(two.fd), 2, &err), 0);
     assert_int_equal(open_copy(dup(two.fd), 4, &err), MUSTER_EPROTO);
     assert_int_equal(open_copy(dup(two.fd), 1, &err), MUSTER_EPROTO);
-    /* Nor may it become smaller later. */
+    /* It must not become smaller later, either. */
     assert_int_equal(ftruncate(two.fd, SEGMENT_PAGE), -1);
     assert_int_equal(errno, EPERM);
     segment_close(&two);

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 enum {
-    WATCH_AT_ONCE = 16, /* of a large world the others follow */
-    BLAME_MS = 200,     /* for other hosts to refuse a connection */
+    WATCH_AT_ONCE = 16, /* in a large world the others are watched later */
+    BLAME_MS = 200,     /* the time that other hosts have to refuse a connection */
 };
 
 void forming_unwatch(struct forming *f)
@@ -46,7 +46,7 @@ void forming_close(struct forming *f)
     close_all(f);
 }
 
-/* What this rank says first on a connection. */
+/* Returns what this rank sends first on a connection. */
 static struct hello make_hello(const struct forming *f, int channel)
 {
     assert(channel >= 0 && channel <= UINT16_MAX);
@@ -100,7 +100,8 @@ static int fail_gone(struct forming *f, int rank, struct muster_err *err)
     return fail_about(MUSTER_EUNAVAIL, rank, err);
 }
 
-/* Nobody listens there any more: it has ended, and its incarnation does not return. */
+/* Connects to a member. If nobody listens there any more, the member has ended, and its incarnation
+ * does not return. */
 static int watch(struct forming *f, int rank, struct muster_err *err)
 {
     assert(rank != f->comm->rank && f->watches[rank] < 0);
@@ -121,8 +122,8 @@ static int watch_more(struct forming *f, int first, struct muster_err *err)
     return r;
 }
 
-/* The connection has ended. A member that lives may have hung up on it: that it is gone is known
- * when the next one is refused. */
+/* Connects again after the connection has ended. A member that lives may have closed it: only if
+ * the next connection is refused is the member known to be gone. */
 static int watch_anew(struct forming *f, int rank, struct muster_err *err)
 {
     int failed = 0;
@@ -132,7 +133,7 @@ static int watch_anew(struct forming *f, int rank, struct muster_err *err)
     return failed == ECONNREFUSED ? fail_gone(f, rank, err) : watch(f, rank, err);
 }
 
-/* The members' connections from fds[1] on; their ranks. */
+/* Lists the connections to the members, from fds[1] on, and their ranks. */
 static int list_watches(const struct forming *f, struct pollfd *fds, int *ranks)
 {
     int num = 1;
@@ -142,7 +143,7 @@ static int list_watches(const struct forming *f, struct pollfd *fds, int *ranks)
             ranks[num++] = r;
         }
     }
-    assert(num <= f->comm->size); /* nobody watches itself */
+    assert(num <= f->comm->size); /* no rank watches itself */
     return num;
 }
 
@@ -188,7 +189,7 @@ static int check(const struct forming *f, int rank, struct muster_err *err)
     return 0;
 }
 
-/* What is not asked while there is something to do. */
+/* Makes the checks that are skipped while there is something to do. */
 static int check_others(struct forming *f, struct muster_err *err)
 {
     if (f->options->interrupted && f->options->interrupted(f->options->interrupted_context)) {
@@ -204,7 +205,7 @@ int forming_wait(struct forming *f, int fd, short events, int most_ms, int rank,
     int ranks[MUSTER_MAX_RANKS + 1], num = 1;
     assert(rank >= 0 && rank < f->comm->size && most_ms >= 0);
     int r = check(f, rank, err);
-    f->patient = f->patient || most_ms == 0; /* the caller has waited itself */
+    f->patient = f->patient || most_ms == 0; /* the caller has waited already */
     if (r == 0 && f->patient && !f->watch) {
         r = watch_more(f, rank, err);
         num = list_watches(f, fds, ranks);
@@ -223,7 +224,7 @@ int forming_wait(struct forming *f, int fd, short events, int most_ms, int rank,
     return r < 0 ? r : check_others(f, err);
 }
 
-/* The kernel's answer to a connection. */
+/* Waits until the kernel has answered whether the connection is made. */
 static int wait_for_answer(struct forming *f, int rank, struct muster_err *err)
 {
     int r = 0;

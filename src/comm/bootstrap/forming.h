@@ -15,12 +15,13 @@
 #include "comm/system/fork.h"
 
 enum {
-    FORMING_FIRST_MS = 5,  /* nobody is watched before */
-    FORMING_SLICE_MS = 20, /* between two looks at what may end forming */
+    FORMING_FIRST_MS = 5,  /* time before the first member is watched */
+    FORMING_SLICE_MS = 20, /* time between two checks whether forming must end */
 };
 
-/* For callers that have another way to learn of a member's end: asked every few milliseconds until
- * all have come, and the endpoints are not watched. 0, or a negative code and err. */
+/* For callers that learn in another way that a member has ended. check is called every few
+ * milliseconds until all have come, and the endpoints are not watched. It returns 0, or a negative
+ * code and err. */
 struct forming_watch {
     int (*check)(void *context, struct muster_err *err);
     void *context;
@@ -35,28 +36,28 @@ struct forming {
     const struct muster_comm_options *options;
     const struct forming_watch *watch;
     int hosts[MUSTER_MAX_RANKS];   /* lowest rank on each rank's host */
-    int under_way;                 /* a connection that is not yet a link; -1: none */
+    int under_way;                 /* a connection that is not a link yet; -1: none */
     int watches[MUSTER_MAX_RANKS]; /* connections to the members' endpoints; -1: none */
-    bool patient;                  /* a wait has been in vain */
-    int gone;                      /* the rank that is; -1: none is known */
+    bool patient;                  /* a wait has ended without success */
+    int gone;                      /* the rank that is gone; -1: none is known */
     struct fork_watch fork;
 };
 
-/* The caller has filled in the fields above hosts, and hosts. forming_close closes what is open. */
+/* The caller has filled in `hosts` and the fields above it. forming_close closes what is open. */
 void forming_open(struct forming *f);
 void forming_close(struct forming *f);
-/* All have come. */
+/* Called when all have come. */
 void forming_unwatch(struct forming *f);
 
-/* Waits until the descriptor (-1: none) is ready, at most most_ms (0: the caller has waited),
- * because this rank has not come. Negative once forming must end. */
+/* Waits, because this rank has not come, until the descriptor (-1: none) is ready, at most most_ms
+ * (0: the caller has waited). Returns a negative code if forming must end. */
 int forming_wait(struct forming *f, int fd, short events, int most_ms, int rank,
                  struct muster_err *err);
-/* The descriptor of a connection that has said hello: the caller's. */
+/* Returns the descriptor of a connection that has said hello; the caller owns it. */
 int forming_connect(struct forming *f, int rank, int channel, struct muster_err *err);
 
-/* This rank gave up, and r and err say so; whom it found to be gone they say instead, if that is
- * found here, too. */
+/* Called when this rank gave up, with the reason in r and err. If it finds a member that is gone,
+ * it returns and describes that instead. */
 int forming_blame(struct forming *f, int rank, int r, struct muster_err *err);
 
 bool forming_is_cancelled(const struct forming *f);

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The first rank of this host that has not come for the segment; -1: all have. */
+/* Returns the first rank of this host that has not come for the segment; -1: all have. */
 static int first_missing(const struct muster_comm *comm, const bool *came)
 {
     int l = 1;
@@ -26,8 +26,8 @@ static int first_missing(const struct muster_comm *comm, const bool *came)
     return l < comm->local_size ? comm->locals[l] : -1;
 }
 
-/* The segment, for a rank of this host. A process of another user, or one that did not come by the
- * Unix socket, is refused: the rank itself may still come. */
+/* Hands the segment to a rank of this host. A process of another user, or one that did not come by
+ * the Unix socket, is refused: the rank itself may still come. */
 static int hand_out(struct forming *f, int fd, int rank, bool *came, struct muster_err *err)
 {
     struct muster_comm *comm = f->comm;
@@ -147,7 +147,7 @@ static void tell_processors(const struct muster_comm *comm)
     atomic_store(&control->processor, (uint32_t)comm->processor);
 }
 
-/* More ranks than processors that any of them may run on. */
+/* Whether there are more ranks than processors on which any of them may run. */
 static bool is_oversubscribed(const struct muster_comm *comm)
 {
     int processors = 0;
@@ -161,7 +161,7 @@ static bool is_oversubscribed(const struct muster_comm *comm)
     return comm->local_size > processors;
 }
 
-/* All must take the same blocks, even if one runs under an emulator. */
+/* All ranks of a host must use the same blocks, even if one runs under an emulator. */
 static enum schedule_processor common_processor(const struct muster_comm *comm)
 {
     for (int l = 0; l < comm->local_size; l++) {
@@ -200,7 +200,7 @@ static int wait_for_locals(struct forming *f, struct muster_err *err)
     return r;
 }
 
-/* So that `muster stacks` can read it. */
+/* Fills in the flight record, so that `muster stacks` can read it. */
 static void open_flight_record(const struct forming *f)
 {
     const struct muster_comm *comm = f->comm;

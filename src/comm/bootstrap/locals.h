@@ -5,9 +5,10 @@
 
 #include "comm/bootstrap/forming.h"
 
-/* The lowest rank creates the segment and hands it to the others, which connect. The lowest also
- * takes over what has come meanwhile from other hosts. */
+/* Joins the segment of this host: the lowest rank creates it and hands it to the others, which
+ * connect. The lowest rank also takes over connections from other hosts that arrive meanwhile. */
 int locals_join(struct forming *f, struct muster_err *err);
 
-/* From here on others can see this rank die. Waits for all ranks of this host. */
+/* Shows that this rank is alive: from now on others can see it die. Waits for all ranks of this
+ * host. */
 int locals_come_alive(struct forming *f, struct muster_err *err);

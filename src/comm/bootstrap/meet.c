@@ -19,7 +19,7 @@ static int meet_in_store(struct meeting *m, struct muster_err *err)
     const struct muster_store *store = o->store;
     for (int turn = 0; turn < o->size; turn++) {
         char key[160];
-        int peer = (o->rank + turn) % o->size; /* our own first */
+        int peer = (o->rank + turn) % o->size; /* this rank's own member first */
         (void)snprintf(key, sizeof key, "muster/%.64s/%llu/%d", m->name,
                        (unsigned long long)o->generation, peer);
         size_t bytes = 0;
@@ -102,7 +102,7 @@ int muster_comm_create(const struct muster_comm_options *options, struct muster_
     return r < 0 ? r : create(&own, ret, err);
 }
 
-/* The name of the first of these variables that is set. */
+/* Returns the name of the first of these variables that is set. */
 static const char *first_set(const char *const *names)
 {
     for (; *names; names++) {
@@ -146,6 +146,7 @@ int muster_comm_from_env(struct muster_comm **ret, struct muster_err *err)
     r = r < 0 ? r : read_number(size, 1, &o.size, err);
     r = r < 0 ? r : read_number(port, 29500, &o.port, err);
     o.host = first_of(address) ? first_of(address) : "127.0.0.1";
-    o.name = first_of(job); /* two mpiruns at once must not mix, even if they use one port */
+    o.name = first_of(job); /* two mpiruns that run at the same time must not mix, even if they
+                               use one port */
     return r < 0 ? r : muster_comm_create(&o, ret, err);
 }

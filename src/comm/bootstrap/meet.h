@@ -8,8 +8,9 @@ struct meeting {
     const struct muster_comm_options *options;
     const char *name;
     int64_t deadline_ns;
-    struct muster_member *members; /* of all ranks, filled in */
+    struct muster_member *members; /* the members of all ranks; to be filled in */
 };
 
-/* meet_port.c: rank 0 listens at the options' port, the others come there. */
+/* Lets the ranks meet at the options' port, where rank 0 listens and the others connect
+ * (meet_port.c). */
 int meet_at_port(struct meeting *m, struct muster_err *err);

@@ -19,7 +19,7 @@
 enum { MEET_SLICE_MS = 20, RETRY_MS = 20, CONNECT_MS = 1000, REST_MS = 2000 };
 
 struct greeting {
-    struct hello hello; /* its digest is of the group's name and size */
+    struct hello hello; /* its digest is a hash of the group's name and size */
     struct muster_member member;
 };
 
@@ -34,7 +34,7 @@ static struct greeting greeting_of(const struct meeting *m)
                              .member = m->members[o->rank]};
 }
 
-/* Negative once the meeting must end: time is up, or the user wants so. */
+/* Returns a negative code if the meeting must end: time is up, or the user interrupts it. */
 static int late(const struct meeting *m, const char *what, struct muster_err *err)
 {
     const struct muster_comm_options *o = m->options;
@@ -48,7 +48,7 @@ static int late(const struct meeting *m, const char *what, struct muster_err *er
     return muster_fail(err, MUSTER_ETIMEDOUT, "%s within %lld ms", what, (long long)o->timeout_ms);
 }
 
-/* Moves bytes until all are through, the other side ends, or time is up. */
+/* Moves bytes until all are moved, the other side ends, or time is up. */
 static int move_all(const struct meeting *m, int fd, void *data, size_t bytes, bool out,
                     struct muster_err *err)
 {
@@ -71,7 +71,7 @@ static int move_all(const struct meeting *m, int fd, void *data, size_t bytes, b
     return 0;
 }
 
-/* Any of the host's addresses will do. */
+/* Connects to any of the host's addresses. */
 static int connect_once(const struct meeting *m, struct muster_err *err)
 {
     struct address list[ADDRESS_MAX];
@@ -106,7 +106,8 @@ static int visit_once(struct meeting *m, struct muster_err *err)
     return r;
 }
 
-/* Rank 0 may start later than we do, or still be busy with the group before. */
+/* Tries again while rank 0 does not answer: it may start later, or still be busy with the group
+ * before. */
 static int visit(struct meeting *m, struct muster_err *err)
 {
     char what[MUSTER_ERR_TEXT_BYTES + 64];
@@ -147,7 +148,7 @@ static int listen_at(const struct meeting *m, struct muster_err *err)
                              m->options->port, strerror(errno));
 }
 
-/* Takes what follows a hello; it was sent together with it. */
+/* Takes the member that follows a hello; both were sent together. */
 static void receive(struct meeting *m, int fd, int rank, int *visitors)
 {
     struct muster_member member;
@@ -159,13 +160,13 @@ static void receive(struct meeting *m, int fd, int rank, int *visitors)
         return;
     }
     if (visitors[rank] >= 0) {
-        close(visitors[rank]); /* it came again: the newer one is alive */
+        close(visitors[rank]); /* the rank came again: the newer process is alive */
     }
     visitors[rank] = fd;
     m->members[rank] = member;
 }
 
-/* A visitor says nothing more. */
+/* Whether a visitor has left; a visitor that waits sends nothing more. */
 static bool has_left(int fd)
 {
     char byte;
@@ -182,8 +183,8 @@ static int count_visitors(const int *visitors, int size)
     return came;
 }
 
-/* A rank that died while it waited here would be a member that never comes; another incarnation of
- * it may come. */
+/* Drops ranks that died while they waited here, because such a member would never come; another
+ * incarnation of the rank may come. */
 static bool lose_some(int *visitors, int size)
 {
     bool lost = false;
@@ -222,7 +223,7 @@ static int host_visitors(struct meeting *m, struct arrivals *arrivals, int *visi
     return r;
 }
 
-/* Strangers, and those of other groups, wait among the arrivals until we are through. */
+/* Strangers, and ranks of other groups, wait among the arrivals until the meeting is over. */
 static int host(struct meeting *m, struct muster_err *err)
 {
     int listener = listen_at(m, err);

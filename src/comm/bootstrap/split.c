@@ -29,7 +29,7 @@ static int by_key(const void *left, const void *right)
                                : a->rank > b->rank;
 }
 
-/* What splitting needs, and the members of our colour. */
+/* What splitting needs, and the members of this rank's colour. */
 struct splitting {
     struct muster_comm *comm;
     int32_t color;
@@ -37,12 +37,12 @@ struct splitting {
     struct muster_endpoint *endpoint;
     struct split *all;
     struct muster_member *members;
-    int *ranks; /* of the members, in comm */
+    int *ranks; /* the members' ranks in comm */
     int num;
-    int index; /* of this rank among them */
+    int index; /* this rank's index in members */
 };
 
-/* Chooses the ranks of our colour, in order. */
+/* Chooses the ranks of this rank's colour, in order. */
 static void choose_members(struct splitting *s)
 {
     int size = s->comm->size;
@@ -54,11 +54,11 @@ static void choose_members(struct splitting *s)
             s->members[s->num++] = s->all[i].member;
         }
     }
-    assert(s->num > 0 && s->ranks[s->index] == s->comm->rank); /* it is of its own colour */
+    assert(s->num > 0 && s->ranks[s->index] == s->comm->rank); /* this rank is of its own colour */
 }
 
-/* A rank that could not go on has closed the communicator that is split; nobody frees it in good
- * order before all of a colour have come. */
+/* A rank that could not go on has closed the communicator that is split. No rank frees that
+ * communicator in good order before all ranks of a colour have come. */
 static int check_members(void *context, struct muster_err *err)
 {
     const struct splitting *s = context;
@@ -113,7 +113,7 @@ static int form_part(struct splitting *s, int key, struct muster_comm **ret, str
                      deadline_after_ms(s->options.timeout_ms), &s->options, &watch, ret, err);
 }
 
-/* Whether the error concerns this rank alone: the others must not wait for it. */
+/* Whether the error concerns this rank alone; then the others must not wait for it. */
 static bool is_local(int r)
 {
     return r == MUSTER_ENOMEM || r == MUSTER_EOS;
@@ -125,7 +125,7 @@ int muster_comm_split(struct muster_comm *comm, int color, int key, struct muste
     int own = sized_check_err(err);
     own = own < 0 ? own : comm_check_own(comm, err);
     if (own < 0) {
-        return own; /* and close nothing: a child does not have the segment */
+        return own; /* closes nothing: a child does not have the segment */
     }
     struct splitting s = {.comm = comm, .color = color, .options = MUSTER_COMM_OPTIONS_INIT};
     s.options.transport = comm->transport;

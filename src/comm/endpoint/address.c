@@ -100,7 +100,7 @@ bool address_towards(const char *host, struct address *ret)
     return false;
 }
 
-/* How gladly others would be told this one; 0: not at all. */
+/* Returns how useful this address is for others; 0: not at all. */
 static int worth(const struct ifaddrs *i)
 {
     if (!i->ifa_addr || !(i->ifa_flags & IFF_UP) || i->ifa_flags & IFF_LOOPBACK) {
@@ -150,7 +150,7 @@ int address_listen(const struct address *at)
     if (fd < 0) {
         return -1;
     }
-    if (at->any.sa_family == AF_INET6) { /* [::] takes IPv4, too */
+    if (at->any.sa_family == AF_INET6) { /* [::] takes IPv4 as well */
         (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
     }
     if (address_port(at) != 0) {
@@ -160,8 +160,8 @@ int address_listen(const struct address *at)
     return listens ? fd : close_failed(fd);
 }
 
-/* A process that connects to a port of its own machine at which nobody listens may be given that
- * very port to connect from: TCP then takes the two for each other's ends (RFC 9293, simultaneous
+/* If a process connects to a port of its own machine where nobody listens, the kernel may give it
+ * the same port to connect from. TCP then connects the socket to itself (RFC 9293, simultaneous
  * open). */
 bool address_is_self(int fd)
 {
@@ -190,7 +190,7 @@ int address_finish(int fd, int64_t deadline_ns)
     struct pollfd p = {.fd = fd, .events = POLLOUT};
     int failed = ETIMEDOUT, ready;
     socklen_t size = sizeof failed;
-    do { /* a signal ends a wait, but not the connecting */
+    do { /* a signal ends the wait, but not the connection attempt */
         ready = poll(&p, 1, deadline_ms_left(deadline_ns));
     } while (ready <= 0 && (ready == 0 || errno == EINTR) && deadline_now_ns() < deadline_ns);
     if (ready == 1) {

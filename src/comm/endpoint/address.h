@@ -17,32 +17,34 @@ struct address {
     union {
         struct sockaddr any;
         struct sockaddr_in four;
-        struct sockaddr_in6 six; /* with the scope of a link-local address */
+        struct sockaddr_in6 six; /* with the scope if the address is link-local */
     };
 };
 
 uint16_t address_port(const struct address *address); /* network order */
 socklen_t address_bytes(const struct address *address);
 
-/* All addresses of a name or number ("::1", "fe80::1%eth0"), at most ADDRESS_MAX; 0: there is no
- * such host, and *ret_reason says why (static text). */
+/* Finds all addresses of a name or number ("::1", "fe80::1%eth0"), at most ADDRESS_MAX. Returns 0
+ * if there is no such host, and then *ret_reason says why (static text). */
 int address_resolve(const char *host, uint16_t port, struct address *ret, const char **ret_reason);
 
-/* This machine's address on the way to one of a host's; nothing is sent. */
+/* Finds this machine's address on the way to one of the host's addresses; nothing is sent. */
 bool address_towards(const char *host, struct address *ret);
-/* An address of this machine that others may know: not of the loopback if there is another. */
+/* Returns an address of this machine that others can use: not the loopback address if there is
+ * another one. */
 struct address address_of_machine(void);
 
-/* A non-blocking descriptor, or -1 and errno. */
+/* Returns a non-blocking descriptor, or -1 and errno. */
 int address_listen(const struct address *at);
 int address_connect(const struct address *to, int64_t deadline_ns);
-/* Connects in two steps, for any family: address_begin returns a descriptor that is connected, or
- * will be; address_finish says by the deadline whether it is (-1 and errno; the caller keeps it). A
- * socket that is connected to itself is refused: nobody listens there. */
+/* Connects in two steps, for any family. address_begin returns a descriptor that is connected or
+ * will be. address_finish waits up to the deadline and returns whether it is (-1 and errno; the
+ * caller keeps it). A socket that is connected to itself is refused, because nobody listens there.
+ */
 int address_begin(const struct sockaddr *to, socklen_t bytes);
 int address_finish(int fd, int64_t deadline_ns);
 bool address_is_self(int fd);
 
-/* "[fe80::1%eth0]:29500". The text is in ret. */
+/* Writes the address in the form "[fe80::1%eth0]:29500" to ret, and returns ret. */
 enum { ADDRESS_TEXT_BYTES = 96 };
 const char *address_text(const struct address *address, char *ret);

@@ -56,7 +56,7 @@ static void our_address_on_the_way(void **state)
     assert_false(address_towards(NULL, &here));
 }
 
-/* From here on connections to it stay under way. */
+/* From now on, connections to it are never completed. */
 static struct address fill_queue(int listener, int *ret_fds)
 {
     struct address at;
@@ -69,7 +69,8 @@ static struct address fill_queue(int listener, int *ret_fds)
     return at;
 }
 
-/* As the kernel does by chance where a port of the range it gives out is connected to. */
+/* The kernel does this by chance if a process connects to a port of the range that the kernel gives
+ * out. */
 static int connect_to_itself(int family)
 {
     struct address self = {.any = {.sa_family = (sa_family_t)family}};
@@ -147,7 +148,7 @@ static void count_down(int number)
     }
 }
 
-/* Its leader does not come; signals come more often than it looks at the clock. */
+/* Its leader does not come, and signals come more often than it looks at the clock. */
 static void signals_do_not_put_off_a_deadline(void **state)
 {
     (void)state;
@@ -231,7 +232,7 @@ static void *be_rank(void *context)
     return NULL;
 }
 
-/* Half of them begin to say something that is no greeting. */
+/* Half of them begin to say something that is not a greeting. */
 static void visit_as_strangers(int port, int *ret_fds)
 {
     struct address at = {.four = {.sin_family = AF_INET,
@@ -282,7 +283,7 @@ static void run_world(const char *host)
     expect_all_well(ranks);
 }
 
-/* A name with several addresses works with whichever of them answers. */
+/* A name with several addresses works with any of them that answers. */
 static void worlds_meet_over_both_families(void **state)
 {
     (void)state;
@@ -305,7 +306,7 @@ static void strangers_at_the_port_hold_nobody_up(void **state)
     close_all(strangers, STRANGERS);
 }
 
-/* Rank 1 leaves while it waits at the port for rank 2, and comes again when that is there. */
+/* Rank 1 leaves while it waits at the port for rank 2, and comes again when rank 2 is there. */
 static void who_left_the_port_may_come_again(void **state)
 {
     (void)state;

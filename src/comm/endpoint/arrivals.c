@@ -14,7 +14,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static const uint64_t listens = UINT64_C(1) << 32; /* in an event's data, beside the descriptor */
+static const uint64_t listens = UINT64_C(1) << 32; /* a bit in an event's data, next to the
+                                                      descriptor */
 
 static bool expect(const struct arrivals *a, int fd, uint64_t data)
 {
@@ -55,7 +56,8 @@ static void forget(struct arrivals *a, int i)
     memmove(&a->of[i], &a->of[i + 1], (size_t)(a->num - i) * sizeof a->of[0]);
 }
 
-/* Another process may hold it, too: closing alone would not take it off the list. */
+/* Another process may hold the descriptor too; then closing it would not remove it from the epoll
+ * set. */
 static void hang_up(struct arrivals *a, int i)
 {
     int fd = a->of[i].fd;
@@ -64,7 +66,8 @@ static void hang_up(struct arrivals *a, int i)
     close(fd);
 }
 
-/* Reads what has come of a hello. False: this is none, or never will be. */
+/* Reads the bytes of a hello that have arrived. Returns false if this is not a hello, or none can
+ * follow. */
 static bool read_hello(struct arrival *arrival)
 {
     assert(!has_spoken(arrival));
@@ -77,7 +80,8 @@ static bool read_hello(struct arrival *arrival)
     return !has_spoken(arrival) || arrival->hello.magic == HELLO_MAGIC;
 }
 
-/* When all places are taken the oldest who has said nothing goes, or else the oldest. */
+/* If all places are taken, the oldest connection that has sent no hello is closed, or else the
+ * oldest one. */
 static void make_room(struct arrivals *a)
 {
     int silent = 0;
@@ -103,7 +107,8 @@ static int welcome(struct arrivals *a, int listening, struct muster_err *err)
     assert(a->num >= 0 && a->num < ARRIVALS_MAX);
     struct arrival *arrival = &a->of[a->num];
     *arrival = (struct arrival){.fd = fd};
-    /* A child forked at this instant closes those that count: not what was in this place before. */
+    /* A child that is forked at this instant closes the connections that are counted; it must not
+     * close the descriptor that was in this place before. */
     atomic_thread_fence(memory_order_release);
     a->num++;
     if (!read_hello(arrival) || (!has_spoken(arrival) && !expect(a, fd, (unsigned)fd))) {
@@ -167,7 +172,8 @@ int arrivals_next(struct arrivals *a, uint64_t generation, uint64_t digest, int 
     if (taken >= 0) {
         return taken;
     }
-    /* One at a time: of two that were heard at once the second would no longer be announced. */
+    /* One event at a time: if two connections were heard at once, the second one would not be
+     * reported again. */
     struct epoll_event event;
     if (epoll_wait(a->epoll_fd, &event, 1, slice_ms) <= 0) {
         return MUSTER_EAGAIN;

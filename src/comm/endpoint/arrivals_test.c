@@ -34,7 +34,7 @@ static int connect_silently(const struct member *member)
     return fd;
 }
 
-/* Of two strangers one says nothing and one half a hello; they hold nobody up. */
+/* One stranger says nothing and another half a hello; neither delays other connections. */
 static void strangers_are_not_waited_for(void **state)
 {
     (void)state;
@@ -67,7 +67,8 @@ static bool is_readable(int fd)
     return poll(&p, 1, 0) == 1;
 }
 
-/* Who sleeps on the descriptor between two looks misses none of those that speak at once. */
+/* A thread that sleeps on the descriptor between two looks misses no connection, even if two speak
+ * at once. */
 static void two_that_speak_at_once_are_both_found(void **state)
 {
     (void)state;
@@ -97,7 +98,7 @@ static void two_that_speak_at_once_are_both_found(void **state)
     muster_endpoint_close(endpoint);
 }
 
-/* Though somebody else still has the connection, as a child made by a bare clone() would. */
+/* Another process still has the connection, as a child made by a bare clone() would. */
 static void who_left_rings_no_more(void **state)
 {
     (void)state;
@@ -119,7 +120,8 @@ static void who_left_rings_no_more(void **state)
     muster_endpoint_close(endpoint);
 }
 
-/* Who gave up is not handed out, and when too many come the silent go first. */
+/* A process that gave up is not handed out, and when too many come, the silent ones are closed
+ * first. */
 static void arrivals_are_bounded(void **state)
 {
     (void)state;
@@ -164,7 +166,7 @@ static void no_descriptor_is_left_for_what_was_passed(void **state)
     close(pair[1]);
 }
 
-/* A forked child does not answer for its parent, nor forms in its place. */
+/* A forked child does not answer for its parent, and does not form in its place. */
 static void a_forked_child_listens_to_nobody(void **state)
 {
     (void)state;

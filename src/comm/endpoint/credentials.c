@@ -8,8 +8,7 @@
 
 enum { OVERFLOW_UID = 65534 };
 
-/* In a user namespace that maps only some users, the kernel shows all others as one and the same
- * number. */
+/* In a user namespace that maps only some users, the kernel shows all others as one number. */
 static bool all_users_have_numbers(void)
 {
     unsigned long inside, outside, count = 0;

@@ -9,10 +9,11 @@
 
 #include <stdbool.h>
 
-/* The process at the other end ran as our user when it connected, or began to listen. False of a
- * socket of another kind, too: nobody vouches for its other end. */
+/* Whether the process at the other end ran as our user when it connected, or began to listen. False
+ * for another kind of socket as well, because nobody vouches for its other end. */
 bool credentials_are_ours(int fd);
 
-/* Our user's number stands for other users as well, which the kernel does not tell apart here: that
- * of nobody, in a user namespace that lacks some users. Nobody's credentials are ours then. */
+/* Whether our user's number stands for other users as well, whom the kernel does not tell apart
+ * here: the number of nobody, in a user namespace that lacks some users. Then no credentials count
+ * as ours. */
 bool credentials_are_shared(void);

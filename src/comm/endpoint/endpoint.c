@@ -22,7 +22,7 @@
 static const char member_magic[8] = "muster2";
 static const char group_prefix[] = "group:";
 
-/* Abstract Unix sockets are seen within one network namespace of one running kernel. */
+/* Abstract Unix sockets are visible within one network namespace of one running kernel. */
 static int find_host(unsigned char *ret, struct muster_err *err)
 {
     char boot[64] = {0};
@@ -55,7 +55,7 @@ bool endpoint_sees_process(const struct member *member)
            memcmp(host, member->host, sizeof host) == 0;
 }
 
-/* An abstract name, which leaves no file behind. */
+/* Writes an abstract name, which leaves no file behind. */
 static socklen_t unix_address(const unsigned char *incarnation, struct sockaddr_un *ret)
 {
     static const char prefix[] = "muster-";
@@ -77,7 +77,7 @@ static int listen_unix(struct muster_endpoint *e, struct muster_err *err)
     return 0;
 }
 
-/* Tells the address by which others reach us: the one that the socket is bound to. */
+/* Sets the address by which others reach us: the one that the socket is bound to. */
 static void tell_address(struct muster_endpoint *e, const struct address *at)
 {
     struct member *self = &e->self;
@@ -122,7 +122,7 @@ static int listen_tcp(struct muster_endpoint *e, const struct address *at, int n
     return 0;
 }
 
-/* Ranks that name different groups are on different hosts to each other. */
+/* Ranks that name different groups count as ranks on different hosts. */
 static void mix_group(unsigned char *host, size_t size_bytes, const char *group)
 {
     for (size_t i = 0; group[i]; i++) {
@@ -167,7 +167,7 @@ static int open_sockets(struct muster_endpoint *e, const char *host, const char 
     return r < 0 ? r : arrivals_open(&e->arrivals, listening, 2, err);
 }
 
-/* A child would answer for its parent, also when that is dead. */
+/* Otherwise a child would answer for its parent, even when the parent is dead. */
 static void close_sockets(void *context)
 {
     struct muster_endpoint *e = context;
@@ -186,7 +186,8 @@ int endpoint_open(const char *host, const char *towards, const char *transport,
         return muster_fail(err, MUSTER_ECONFIG,
                            "unknown transport %s; use auto, shm, tcp or group:NAME", transport);
     }
-    (void)membarrier_register(); /* now, not when the others wait for it to form with them */
+    (void)membarrier_register(); /* now, and not when others wait for this process in order to
+                                    form with it */
     struct muster_endpoint *e = calloc(1, sizeof *e);
     if (!e) {
         return muster_fail(err, MUSTER_ENOMEM, "no memory for an endpoint");

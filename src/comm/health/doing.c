@@ -36,7 +36,8 @@ static char read_state(int pid)
     return at && at[1] == ' ' ? at[2] : '\0';
 }
 
-/* What the kernel says of a process whose number means the same here; "" of others. */
+/* Describes the state of a process whose process id means the same here, as the kernel reports it;
+ * "" for others. */
 static void describe_process(const struct muster_comm *comm, int rank, char *ret, size_t size_bytes)
 {
     int pid = comm->peers[rank].killable ? atomic_load(&peers_control(comm, rank)->pid) : 0;

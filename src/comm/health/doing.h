@@ -3,10 +3,10 @@
 
 #include "comm/state/state.h"
 
-/* The last collective that the rank is known to have entered; 0: none. *ret_ended: it has left it.
- */
+/* Returns the last collective that the rank is known to have entered; 0: none. *ret_ended: the rank
+ * has left it. */
 uint64_t doing_last_call(struct muster_comm *comm, int rank, uint64_t *ret_shape,
                          uint64_t *ret_count, bool *ret_ended);
-/* "is in call 2, barrier (process 12 sleeps)", "is in no call since call 1, …", "has entered no
- * call". Returns that call's number. */
+/* Writes "is in call 2, barrier (process 12 sleeps)", "is in no call since call 1, …" or "has
+ * entered no call". Returns that call's number. */
 uint64_t doing_describe(struct muster_comm *comm, int rank, char *ret, size_t size_bytes);

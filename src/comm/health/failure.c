@@ -26,7 +26,7 @@ static bool concerns(const struct task *task, int rank)
     return !message || task->call.peer == rank || task->call.peer == MUSTER_ANY_SOURCE;
 }
 
-/* Messages have no number: 0. */
+/* Names a call. Messages have no number: 0. */
 static void name_call(uint64_t shape, uint64_t count, uint64_t number, char *ret, size_t size_bytes)
 {
     char call[128];
@@ -70,7 +70,7 @@ static int fail_about(struct muster_comm *comm, const struct task *task, int ran
     return code;
 }
 
-/* Ranks of this host that closed may know of a death elsewhere that our sockets tell later. */
+/* Ranks of this host that closed may know of a death elsewhere before our sockets report it. */
 static void ask_closed(struct muster_comm *comm)
 {
     for (int l = 0; l < comm->local_size; l++) {
@@ -81,12 +81,12 @@ static void ask_closed(struct muster_comm *comm)
     }
 }
 
-/* 1: the record of this call at `rank` was read. */
+/* Reads the record of this call at `rank`. Returns 1 if it was read. */
 static int read_record(const struct muster_comm *comm, int rank, int lane, uint64_t number,
                        uint64_t *ret_shape, uint64_t *ret_count)
 {
     if (number == 0) {
-        return 0; /* a message: those have none */
+        return 0; /* a message: messages have no records */
     }
     if (comm->peers[rank].local < 0) {
         return link_record(comm, rank, lane, number, ret_shape, ret_count);
@@ -94,7 +94,8 @@ static int read_record(const struct muster_comm *comm, int rank, int lane, uint6
     return flight_read(&peers_control(comm, rank)->flight, number, ret_shape, ret_count);
 }
 
-/* What a rank calls instead. Where the lanes' order differs, it may not have come to this call. */
+/* Names what a rank calls instead. If the ranks use the lanes in a different order, it may not have
+ * come to this call yet. */
 static void name_theirs(struct muster_comm *comm, const struct task *task, int rank, char *ret,
                         size_t size_bytes)
 {
@@ -125,8 +126,8 @@ static int fail_mismatch(const struct muster_comm *comm, const char *ours, int r
     return MUSTER_EMISMATCH;
 }
 
-/* Both sides' records of that call are there, and differ. Each is read once and then named: the
- * thread of another lane may take it off its socket. */
+/* Returns a mismatch if both sides have records of that call and these differ. Each record is read
+ * once and then named, because the thread of another lane may replace it meanwhile. */
 static int compare(struct muster_comm *comm, int lane, uint64_t number, int rank,
                    struct muster_err *err)
 {
@@ -182,7 +183,7 @@ static int check_records(struct muster_comm *comm, const struct task *task, stru
     return r;
 }
 
-/* To a receiver, a peer that has left is alive until all that it sent has been read. */
+/* For a receiver, a peer that has left counts as alive until all that it sent has been read. */
 static enum muster_peer_state state_for(const struct muster_comm *comm, const struct task *task,
                                         int rank)
 {
@@ -202,8 +203,8 @@ static bool is_lacking(const struct muster_comm *comm, const struct task *task, 
                                        : !call_log_has(peers_control(comm, rank), task->number);
 }
 
-/* No collective ends without all ranks, whichever rank it is waiting for. Of those on other hosts
- * only the ones whose frames come here are known for certain. */
+/* No collective ends without all ranks, whichever rank the task waits for. For ranks on other hosts
+ * this is known for certain only if their frames come here. */
 static bool lacks_one(const struct muster_comm *comm, const struct task *task)
 {
     bool lacks = false;
@@ -236,7 +237,7 @@ bool failure_is_gone(const struct muster_comm *comm, const struct task *task)
     return lost > 0 || (closed > 0 && closed == comm->size - 1);
 }
 
-/* The first that this task waits for and that is so. */
+/* Fails because of the first rank that concerns this task and is in this state. */
 static int fail_if_any(struct muster_comm *comm, const struct task *task,
                        enum muster_peer_state state, struct muster_err *err)
 {
@@ -259,7 +260,7 @@ int failure_check(struct muster_comm *comm, const struct task *task, struct must
     if (!failure_is_gone(comm, task)) {
         return check_records(comm, task, err);
     }
-    /* A death explains the closing of others: it comes first. So does a call that differs. */
+    /* A death explains why others closed, so it is checked first; so is a call that differs. */
     ask_closed(comm);
     int r = fail_if_any(comm, task, MUSTER_PEER_DEAD, err);
     r = r < 0 ? r : fail_if_any(comm, task, MUSTER_PEER_SUSPECTED, err);
@@ -268,7 +269,7 @@ int failure_check(struct muster_comm *comm, const struct task *task, struct must
 }
 
 /* Names the ranks that have not entered this call, and what they do instead. Returns the first of
- * them; -1: all have. */
+ * them; -1: all have entered it. */
 static int list_missing(struct muster_comm *comm, const struct task *task, char *ret, size_t size)
 {
     int first = -1;
@@ -334,8 +335,8 @@ static void end(struct muster_comm *comm, enum comm_phase phase, int code)
     quiesce_memory(comm);
 }
 
-/* A rank of this host that was silent. One that a debugger holds is asked about again after as long
- * a silence. */
+/* Suspects a rank of this host that was silent. A rank that a debugger holds is checked again when
+ * it has been silent for the same time once more. */
 static void suspect(struct muster_comm *comm, int rank)
 {
     assert(rank != comm->rank && comm->peers[rank].local >= 0);

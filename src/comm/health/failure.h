@@ -4,25 +4,26 @@
 
 #include "comm/state/state.h"
 
-/* 0, or why this task cannot be waited for any longer: the rank that it waits for is gone or does
+/* Returns 0, or why the task must not wait any longer: the rank that it waits for is gone or does
  * something else. */
 int failure_check(struct muster_comm *comm, const struct task *task, struct muster_err *err);
-/* The rank that the task waits for will not come, or another one that it needs. */
+/* Whether the rank that the task waits for, or another one that it needs, will not come. */
 bool failure_is_gone(const struct muster_comm *comm, const struct task *task);
 int failure_timeout(struct muster_comm *comm, const struct task *task, int64_t waited_ms,
                     struct muster_err *err);
-/* One line on stderr about those that have not entered it yet; nothing when all have. */
+/* Prints one line on stderr about the ranks that have not entered the call yet; nothing if all
+ * have. */
 void failure_notice(struct muster_comm *comm, const struct task *task, int64_t waited_ms);
-/* Compares the records of that many calls before this one, as far as they exist: that rank of the
- * same host and this one called the same. Else MUSTER_EMISMATCH. */
+/* Compares the records of this many calls before this one, as far as they exist, with those of a
+ * rank of the same host. Returns MUSTER_EMISMATCH if the two ranks called something different. */
 int failure_compare(struct muster_comm *comm, const struct task *task, int rank, uint64_t calls,
                     struct muster_err *err);
-/* Rank does something else than this task, or did before. */
+/* Fails because this rank does something else than this task, or did so before. */
 int failure_mismatch(struct muster_comm *comm, const struct task *task, int rank,
                      struct muster_err *err);
-/* Closes this rank's side for good; the first code stays. */
+/* Closes this rank's side for good; the first code is kept. */
 void failure_close(struct muster_comm *comm, int code);
-/* The same, in good order: nothing is under way. */
+/* Does the same in good order: nothing is under way. */
 void failure_leave(struct muster_comm *comm);
-/* Runs on the heartbeat thread. */
+/* Called on the heartbeat thread. */
 void failure_beat(void *comm);

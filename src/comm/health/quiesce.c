@@ -20,7 +20,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-enum { UNSUSPECTED_MS = 1000 }; /* where silence is no reason to suspect */
+enum { UNSUSPECTED_MS = 1000 }; /* used if silence is not a reason to suspect a rank */
 
 static struct control *control_at(const struct muster_comm *comm, int local)
 {
@@ -31,7 +31,7 @@ void quiesce_write_begin(struct muster_comm *comm)
 {
     if (comm->live_allocations > 0) {
         atomic_store_explicit(&comm->control->writing, 1, memory_order_relaxed);
-        atomic_thread_fence(memory_order_seq_cst); /* with the one in quiesce_memory */
+        atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in quiesce_memory */
     }
 }
 
@@ -57,14 +57,14 @@ static bool is_writing(const struct muster_comm *comm, int local)
            !heartbeat_is_dead(&c->heartbeat);
 }
 
-/* True: it has done, or is no more. */
+/* Returns true when the writer has finished or is dead. */
 static bool wait_for_writer(struct muster_comm *comm, int local)
 {
     int rank = comm->locals[local];
     int64_t end = deadline_now_ns() + UNSUSPECTED_MS * INT64_C(1000000);
     while (is_writing(comm, local)) {
         bool patient = comm->heartbeat_timeout_ms > 0 || deadline_now_ns() < end;
-        /* Silent, whether or not it has closed, too: its state in all says that first. */
+        /* The rank is silent. The stored state shows this even if the rank has closed, too. */
         if (!patient || atomic_load(&comm->peers[rank].state) == MUSTER_PEER_SUSPECTED) {
             return peers_kill(comm, rank);
         }
@@ -74,7 +74,8 @@ static bool wait_for_writer(struct muster_comm *comm, int local)
     return true;
 }
 
-/* A new mapping in the old one's place, in one step. Without memory for it nothing can be done. */
+/* Puts a new mapping in the place of the old one, in one step. If there is no memory for it,
+ * nothing can be done. */
 static void make_private(struct muster_comm *comm, const struct segment_extension *parts)
 {
     char *part = parts->base + (size_t)comm->local_rank * parts->part_bytes;
@@ -111,7 +112,8 @@ void quiesce_memory(struct muster_comm *comm)
 {
     assert(phase_code(&comm->life) != 0 && !phase_is_quiesced(&comm->life));
     bool alone = true, shares = has_allocations(comm);
-    atomic_thread_fence(memory_order_seq_cst); /* closed before, writing after */
+    atomic_thread_fence(memory_order_seq_cst); /* the stores of `closed` come before the loads of
+                                                  `writing` */
     for (int l = 0; l < comm->local_size && shares; l++) {
         alone = (l == comm->local_rank || wait_for_writer(comm, l)) && alone;
     }

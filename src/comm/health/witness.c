@@ -26,7 +26,7 @@
 enum { STACK_BYTES = 16 * 1024, LOOK_S = 1, LOOKS_OVER = 3 };
 
 #ifdef __SANITIZE_THREAD__
-enum { MAY_CLONE = 0 }; /* it takes every clone for a fork */
+enum { MAY_CLONE = 0 }; /* the thread sanitizer takes every clone for a fork */
 #else
 enum { MAY_CLONE = 1 };
 #endif
@@ -34,16 +34,16 @@ enum { MAY_CLONE = 1 };
 static struct {
     pthread_mutex_t mutex; /* guards the rest */
     int holders;
-    uint32_t process; /* whose child it is: heartbeat_process() */
+    uint32_t process; /* the process whose child the witness is: heartbeat_process() */
     pid_t pid;
 } witness = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static alignas(64) char stack[STACK_BYTES];
 
-static int own_pidfd = -1; /* open while the witness starts, and in the witness */
+static int own_pidfd = -1; /* open only while the witness starts, and in the witness itself */
 
-/* Ends with our process. After an exec that keeps its id but not its memory: then the heartbeat is
- * over for longer than dying takes. */
+/* Ends with our process. It also ends after an exec, which keeps our process id but not our memory:
+ * then the heartbeat is over for longer than a death takes. */
 __attribute__((no_sanitize("address", "undefined"), noreturn)) static int watch(void *unused)
 {
     (void)unused;
@@ -81,7 +81,7 @@ static void start(void)
     witness.process = heartbeat_process();
 }
 
-/* The number is certain only while the child is ours. */
+/* Ends the witness. Its process id is certain only while it is our child. */
 static void end(void)
 {
     if (witness.pid > 0 && waitpid(witness.pid, NULL, __WALL | WNOHANG) == 0) {
@@ -113,7 +113,7 @@ void witness_hold(void)
     (void)pthread_once(&once, register_fork);
     pthread_mutex_lock(&witness.mutex);
     if (witness.process != heartbeat_process()) {
-        witness.holders = 0; /* in a forked child: the parent's is not ours */
+        witness.holders = 0; /* in a forked child: the witness belongs to the parent */
         witness.pid = 0;
     }
     if (witness.holders++ == 0) {

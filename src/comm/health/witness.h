@@ -12,10 +12,11 @@
 
 #include <sys/types.h>
 
-/* Counted: the first hold starts the witness, the last release ends it. Where the kernel refuses
- * one (no pidfd_open, a seccomp filter, too many processes) all goes on without. */
+/* Holds are counted: the first hold starts the witness, the last release ends it. If the kernel
+ * refuses a witness (no pidfd_open, a seccomp filter, too many processes), everything works without
+ * one. */
 void witness_hold(void);
 void witness_release(void);
 
-/* Its process id; 0: there is none. */
+/* Returns the process id of the witness; 0: there is none. */
 pid_t witness_pid(void);

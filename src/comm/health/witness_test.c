@@ -52,7 +52,7 @@ static bool has_ended(pid_t pid)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     struct pollfd p = {.fd = fd, .events = POLLIN};
-    assert_true(fd >= 0); /* it is ours, so it is there at least as a zombie */
+    assert_true(fd >= 0); /* it is our child, so it exists at least as a zombie */
     bool ended = poll(&p, 1, test_limit_ms()) == 1;
     close(fd);
     return ended;
@@ -74,7 +74,7 @@ static void nobody_notices(void **state)
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
     assert_int_equal(errno, ECHILD);
     assert_int_equal(count_descriptors(getpid()), descriptors);
-    for (int64_t end = 0; count_descriptors(pid) > 1;) { /* it closes the others first of all */
+    for (int64_t end = 0; count_descriptors(pid) > 1;) { /* it first closes the other descriptors */
         assert_true(test_turn(&end));
     }
     witness_release();
@@ -91,7 +91,7 @@ static void beat(void *unused)
     (void)unused;
 }
 
-/* Runs `end` in a process with a witness, and waits until both are gone. */
+/* Runs `end` in a process with a witness, and waits until both have ended. */
 static void expect_end_of_witness(void (*end)(void))
 {
     int ends[2];
@@ -118,7 +118,8 @@ static void expect_end_of_witness(void (*end)(void))
     (void)kill(pid, SIGKILL);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     assert_true(ended);
-    assert_int_equal(waitpid(witness, NULL, 0), witness); /* ours now: orphans go to init */
+    assert_int_equal(waitpid(witness, NULL, 0), witness); /* it is our child now, because orphans
+                                                             become children of init */
 }
 
 static void be_killed(void)
@@ -154,7 +155,7 @@ static void *hold_and_release(void *unused)
     return unused;
 }
 
-/* 0: no such process. */
+/* Returns 0 if there is no such process. */
 static pid_t parent_of(pid_t pid)
 {
     char path[64];
@@ -169,8 +170,8 @@ static pid_t parent_of(pid_t pid)
     return parent;
 }
 
-/* In a forked child: 0 when it has a witness that is its own, not its parent's, while it holds one.
- */
+/* Runs in a forked child. Returns 0 if the child has, while it holds one, a witness that is its own
+ * and not its parent's. */
 static int has_its_own(void)
 {
     if (witness_pid() != 0) {
@@ -183,7 +184,7 @@ static int has_its_own(void)
     return !MAY_CLONE ? own : own <= 0 ? 3 : !ours ? 4 : witness_pid() != 0 ? 5 : 0;
 }
 
-/* Also while another thread holds and releases its witness. */
+/* This works also while another thread holds and releases its witness. */
 static void a_forked_child_has_its_own(void **state)
 {
     (void)state;

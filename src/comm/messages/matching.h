@@ -21,33 +21,35 @@ struct unexpected {
 struct matching {
     struct task *posted;
     struct task *last_posted;
-    struct unexpected *unexpected; /* complete, in order of arrival */
+    struct unexpected *unexpected; /* complete messages, in order of arrival */
     struct unexpected *last_unexpected;
-    size_t unexpected_bytes; /* with those that are still coming */
+    size_t unexpected_bytes; /* bytes of these, and of messages that are still arriving */
 };
 
 bool matching_fits(const struct task *receive, int from, int tag);
-/* Bytes that this receive's buffer holds. */
+/* Returns how many bytes this receive's buffer holds. */
 size_t matching_room(const struct task *receive);
 
-/* A receive is posted, or a message waits for one. */
+/* Whether a receive is posted, or a message waits for one. */
 static inline bool matching_is_busy(const struct matching *m)
 {
     return m->posted || m->unexpected;
 }
 
 void matching_post(struct matching *m, struct task *receive);
-/* The first posted receive for it, which is posted no more; it notes the message. NULL: none. */
+/* Removes the first posted receive that fits the message, and writes the message into it. NULL:
+ * none fits. */
 struct task *matching_take_posted(struct matching *m, const struct muster_message *message);
 
-/* Room for a message that nobody has posted a receive for. NULL: not now. */
+/* Allocates memory for a message that no receive is posted for. NULL: not possible now. */
 struct unexpected *matching_make_room(struct matching *m, const struct muster_message *message);
 void matching_free_room(struct matching *m, struct unexpected *unexpected);
-/* It is complete. */
+/* Queues a message that is complete. */
 void matching_queue(struct matching *m, struct unexpected *unexpected);
-/* The first in the queue for this receive, which ends by it. */
+/* Gives the first queued message that fits to this receive, which ends with it. Returns false if
+ * there is none. */
 bool matching_take_unexpected(struct matching *m, struct task *receive);
-/* Copies the first bytes of a message into the receive it is for, as far as that has room. */
+/* Copies the first bytes of a message into its receive, as far as they fit. */
 void matching_deliver(struct task *receive, const struct unexpected *unexpected, size_t bytes);
 
 /* Frees the queue. */

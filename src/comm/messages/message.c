@@ -14,11 +14,11 @@
 
 #include <assert.h>
 
-/* After so much of a message its caller looks whether it was aborted. */
+/* After this many bytes of a message, the caller checks whether it was aborted. */
 enum { STEP_BYTES = 256 * 1024 };
 
-/* Its message has been sent or received. A thread that runs a task that is in no lane looks itself.
- */
+/* Ends a task whose message has been sent or received. A thread that runs a task in no lane sees
+ * this by itself. */
 static void end_task(struct messages *m, struct task *task)
 {
     assert(task->begun);
@@ -42,7 +42,7 @@ struct task *message_take_ended(struct muster_comm *comm)
 
 /* ---- reading ---- */
 
-/* As many bytes of a message as have come. */
+/* Reads the bytes of a message that have arrived. */
 static size_t stream_read(struct muster_comm *comm, int from, void *data, size_t bytes)
 {
     struct stream *s = &comm->messages->streams[from];
@@ -51,12 +51,12 @@ static size_t stream_read(struct muster_comm *comm, int from, void *data, size_t
     }
     size_t n = line_ring_get(s->in_ring, &s->in, data, bytes, comm->tuning->claims);
     if (n > 0) {
-        bell_wake(s->control); /* it may wait for room */
+        bell_wake(s->control); /* the sender may wait for room */
     }
     return n;
 }
 
-/* False: there is no room for it now. */
+/* Finds a place for an inbound message. Returns false if there is no room for it now. */
 static bool give_place(struct matching *m, struct inbound *in, int from)
 {
     struct muster_message message = stream_message(in, from);
@@ -82,7 +82,8 @@ static void finish_inbound(struct messages *m, struct stream *s)
     *in = (struct inbound){0};
 }
 
-/* Where the next bytes go, and how many; what does not fit the receive is thrown away. */
+/* Returns how many bytes come next, and where they are put; bytes that do not fit the receive are
+ * thrown away. */
 static size_t next_place(struct inbound *in, char *waste, size_t waste_bytes, char **ret)
 {
     size_t left = (size_t)in->header.bytes - in->done;
@@ -99,7 +100,7 @@ static size_t next_place(struct inbound *in, char *waste, size_t waste_bytes, ch
     return left < waste_bytes ? left : waste_bytes;
 }
 
-/* The bytes of the header that came. */
+/* Reads from the header of the next message. Returns how many bytes of it have arrived. */
 static size_t read_header(struct muster_comm *comm, struct stream *s, int from)
 {
     struct inbound *in = &s->inbound;
@@ -136,7 +137,8 @@ static size_t read_data(struct muster_comm *comm, struct stream *s, int from)
     return n;
 }
 
-/* Of larger ones each block that was read is the writer's again at once. */
+/* Whether the message is read as a whole. For larger messages, each block that was read is given
+ * back to the writer at once. */
 static bool is_taken_whole(const struct stream *s)
 {
     const struct inbound *in = &s->inbound;
@@ -144,7 +146,7 @@ static bool is_taken_whole(const struct stream *s)
            in->header.bytes <= matching_room(in->to) && stream_has_whole(s);
 }
 
-/* Its bytes. */
+/* Reads the message as a whole. Returns its bytes. */
 static size_t take_whole(struct muster_comm *comm, struct stream *s)
 {
     struct task *to = s->inbound.to;
@@ -154,7 +156,8 @@ static size_t take_whole(struct muster_comm *comm, struct stream *s)
     return bytes;
 }
 
-/* Reads what has come from one rank, as far as it has a place. The bytes read. */
+/* Reads what has arrived from one rank, as far as there is a place for it. Returns how many bytes
+ * it read. */
 static size_t read_stream(struct muster_comm *comm, struct stream *s, int from)
 {
     struct messages *m = comm->messages;
@@ -194,8 +197,8 @@ static bool read_all(struct muster_comm *comm)
 
 /* ---- writing ---- */
 
-/* The header and the first of the data are published together: one look finds both. True: all of
- * the message is. */
+/* Publishes the header together with the first data, so that one look finds both. Returns true when
+ * all of the message is written. */
 static bool write_here(struct stream *s, struct stream_ring *ring, struct line_ring_end *end,
                        struct task *task)
 {
@@ -235,8 +238,8 @@ static bool write_there(struct muster_comm *comm, struct task *task)
 
 /* ---- tasks ---- */
 
-/* A message for it that nobody had asked for, and of which a part has come: the rest goes straight
- * to the receive. */
+/* Takes over a message that fits this receive, that no receive had asked for, and that has arrived
+ * in part: the rest is written directly to the receive. */
 static bool take_over(struct muster_comm *comm, struct task *task)
 {
     struct messages *m = comm->messages;
@@ -279,7 +282,8 @@ static void end_send(struct messages *m, struct stream *s, struct task *send)
     end_task(m, send);
 }
 
-/* What was offered ends when it has been read; what was refused is written after all. */
+/* A send that was offered ends when its data has been read; if the offer was refused, the data is
+ * written after all. */
 static bool push_offered(struct messages *m, struct stream *s)
 {
     bool moved = false;

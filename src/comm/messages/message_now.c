@@ -16,16 +16,17 @@
 
 _Static_assert((int)MESSAGE_NOW_BYTES == (int)LINE_RING_BLOCK_BYTES, "it is published as one");
 
-/* Looks for a message before its receive becomes a task, each after a pause. */
+/* How often to look for a message before its receive becomes a task, with a pause before each look.
+ */
 enum { NOW_SPINS = 1000 };
-/* Where ranks share a processor; few, as nobody looks for deaths meanwhile. */
+/* The same if ranks share a processor; only a few, because nobody checks for deaths meanwhile. */
 enum { NOW_YIELDS = 8 };
-/* Of larger messages the copies take the time, and fetching ahead gains nothing. */
+/* With larger messages the copies take the time, and fetching ahead gains nothing. */
 enum { AHEAD_BYTES = 12 * SEGMENT_LINE };
-/* Of smaller ones much is copied before the first lines are there that were taken ahead. */
+/* Of smaller messages, much is copied before the first lines that were taken ahead have arrived. */
 enum { PUT_AHEAD_BYTES = 4 * 1024 };
 
-/* ahead: by puts, which take the lines ahead. */
+/* ahead: whether to write by puts, which take the lines ahead. */
 static inline bool send_whole(struct muster_comm *comm, const struct prepared *call, bool ahead)
 {
     struct stream *s = &comm->messages->streams[call->peer];
@@ -61,7 +62,7 @@ bool message_send_ahead(struct muster_comm *comm, const struct prepared *call)
     return true;
 }
 
-/* Waits a little for the next header from there. */
+/* Waits a little for the next header in this stream. */
 static bool await_header(struct muster_comm *comm, struct stream *s)
 {
     int turns = comm->oversubscribed ? NOW_YIELDS : NOW_SPINS;

@@ -10,7 +10,7 @@ enum { MOST_BYTES = 12 * 1024 };
 
 static unsigned char in[MOST_BYTES], out[MOST_BYTES];
 
-/* From rank 0 to rank 1. */
+/* Prepares a message from rank 0 to rank 1. */
 static void prepare(struct pair *pair, int rank, size_t bytes, int tag, struct task *ret)
 {
     const struct muster_call call = {.struct_size = sizeof(struct muster_call),
@@ -26,7 +26,7 @@ static void prepare(struct pair *pair, int rank, size_t bytes, int tag, struct t
     call_begin(pair->ranks[rank].comm, ret);
 }
 
-/* Now, or as one of several. */
+/* Sends the message at once, or as one of several. */
 static void send(struct pair *pair, size_t bytes, int tag, unsigned char first)
 {
     struct task task;
@@ -60,7 +60,7 @@ static void what_is_there_is_received_at_once(void **state)
     pair_open(&pair, false);
     for (size_t i = 0; i < 200; i++) {
         size_t bytes = sizes[i % (sizeof sizes / sizeof sizes[0])];
-        int tag = (int)(i % 2); /* send: in either way */
+        int tag = (int)(i % 2); /* the tag decides in which way send() sends */
         pair.ranks[0].comm->messages->streams[1].out.ahead = i / 2 % 2;
         memset(out, 0, sizeof out);
         prepare(&pair, 1, bytes, tag, &task);
@@ -82,7 +82,8 @@ static void what_is_for_another_receive_stays(void **state)
     send(&pair, 100, 1, 7);
     assert_false(message_receive_now(pair.ranks[1].comm, &second));
     send(&pair, 100, 2, 8);
-    assert_false(message_receive_now(pair.ranks[1].comm, &second)); /* not the next in its stream */
+    assert_false(message_receive_now(pair.ranks[1].comm, &second)); /* it is not the next in its
+                                                                       stream */
     assert_int_equal(step(&pair, &second, NULL), 1);
     check(&second, 100, 2, 8);
     prepare(&pair, 1, 100, 1, &first);

@@ -31,8 +31,8 @@ int message_init(struct muster_comm *comm, struct muster_err *err)
 
 void message_open(struct muster_comm *comm)
 {
-    /* Ranks that share a processor change places for each ring that is full; else both rings of a
-     * pair must leave room in an L2 cache. */
+    /* Ranks that share a processor need a context switch for each full ring; otherwise both rings
+     * of a pair must leave room in an L2 cache. */
     const struct schedule_tuning *t = comm->tuning;
     size_t bytes = comm->oversubscribed ? t->shared_ring_bytes : t->ring_bytes;
     for (int l = 0; l < comm->local_size; l++) {

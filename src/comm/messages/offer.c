@@ -24,10 +24,10 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-/* After so many the receiver looks whether the sender has closed the communicator. */
+/* After this many bytes the receiver checks whether the sender has closed the communicator. */
 enum { AT_ONCE_BYTES = 256 * 1024 };
 enum { BYPASS_RING_BYTES = STREAM_BYTES / 4 };
-/* Where ranks share processors, smaller messages are faster through the ring. */
+/* If ranks share processors, smaller messages are faster through the ring. */
 enum { OVERSUBSCRIBED_FROM_BYTES = 4 * 1024 * 1024 };
 
 _Static_assert(offsetof(struct stream_ring, data) + BYPASS_RING_BYTES <= SECOND_RING_BYTES,
@@ -57,9 +57,9 @@ static bool is_refused(const struct stream *s)
     return atomic_load_explicit(&s->out_ring->refused, memory_order_relaxed);
 }
 
-/* One message alone is faster through the ring: its sender copies in while its receiver copies out.
- * A sender that has more to copy at once, or a message to receive, gains by not copying this,
- * unless all that waits is still in its L2 cache. */
+/* One message alone is faster through the ring, because its sender copies in while its receiver
+ * copies out. A sender that has more to copy at the same time, or a message to receive, gains if it
+ * does not copy this one, unless all that waits is still in its L2 cache. */
 bool offer_fits(const struct messages *m, const struct stream *s, const struct task *send)
 {
     size_t bytes = matching_room(send);
@@ -118,16 +118,16 @@ void offer_take_address(struct stream *s)
     }
 }
 
-/* Its data counts no more. */
+/* Whether the rank has closed or died; then the data that was read from it does not count. */
 static bool is_gone(const struct muster_comm *comm, int rank)
 {
     const struct control *control = peers_control(comm, rank);
-    atomic_thread_fence(memory_order_acquire); /* not before what was read */
+    atomic_thread_fence(memory_order_acquire); /* not before the read */
     return atomic_load_explicit(&control->closed, memory_order_relaxed) ||
            heartbeat_is_dead(&control->heartbeat);
 }
 
-/* Negative: it cannot be read. */
+/* Returns a negative number if the memory cannot be read. */
 static ssize_t read_memory(const struct muster_comm *comm, const struct stream *s, int from,
                            char *to, size_t bytes)
 {
@@ -142,7 +142,7 @@ static ssize_t read_memory(const struct muster_comm *comm, const struct stream *
 static void refuse(struct stream *s)
 {
     s->refused = true;
-    s->inbound.done = 0; /* all of it comes once more */
+    s->inbound.done = 0; /* all of it is sent again */
     atomic_store_explicit(&s->in_ring->refused, 1, memory_order_relaxed);
     bell_wake(s->control);
 }
@@ -158,7 +158,7 @@ static size_t read_bypass(struct stream *s, char *to, size_t bytes)
     }
     size_t n = s->bypasses ? line_ring_get(ring, &s->bypass_in, to, bytes, false) : 0;
     if (n > 0) {
-        bell_wake(s->control); /* it may wait for room */
+        bell_wake(s->control); /* the sender may wait for room */
     }
     return n;
 }

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 
 enum {
-    LARGE = 300 * 1000, /* two turns of one that reads, and more than the second ring holds */
+    LARGE = 300 * 1000, /* a reader needs two turns for it, and it is more than the second ring
+                           holds */
     SMALL = 1000,
     MOST = 8, /* messages */
     TURNS = 10000,
@@ -77,7 +78,7 @@ static struct message *add(struct scene *s, size_t bytes)
     return m;
 }
 
-/* As one that was started: it is in a lane. */
+/* Puts a message in its lane, as if it had been started. */
 static void start(struct scene *s, struct message *m, enum muster_collective kind, size_t bytes)
 {
     int rank = kind == MUSTER_SEND ? 0 : 1;
@@ -197,8 +198,8 @@ static void start_from(struct scene *s, int first)
     check_all(s);
 }
 
-/* What is still in the sender's cache is faster through the ring, and what has ended is not counted
- * any more. */
+/* Data that is still in the sender's cache is faster through the ring, and sends that have ended do
+ * not count any more. */
 static void few_go_through_the_ring(void **state)
 {
     (void)state;
@@ -276,8 +277,8 @@ static void refuse_at(int number, int code)
     scene_close(&s);
 }
 
-/* The second read is in the middle of a message, the third is of another. */
-/* Ranks that share processors change places for each offer. */
+/* The second read is in the middle of a message, the third is of another message. */
+/* Ranks that share processors need a context switch for each offer. */
 static void only_larger_ones_are_offered_where_processors_are_shared(void **state)
 {
     (void)state;
@@ -372,7 +373,7 @@ static void what_does_not_fit_its_receive_is_left_out(void **state)
     take_a_part(1);
 }
 
-/* The first is wholly there before its receive, the second in part. */
+/* The first message has arrived completely before its receive, the second in part. */
 static void what_nobody_asked_for_is_kept(void **state)
 {
     (void)state;

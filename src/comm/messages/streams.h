@@ -13,36 +13,37 @@
 struct header {
     uint64_t bytes;
     int32_t tag;
-    uint32_t offered; /* 1: not the data follows but its address: offer.h */
+    uint32_t offered; /* 1: the header is followed by the data's address, not the data: offer.h */
 };
 
-/* What is being read from one rank. */
+/* The message that is being read from one rank. */
 struct inbound {
     struct header header;
     size_t header_bytes;
     size_t done;
-    struct task *to;               /* the receive it goes to … */
-    struct unexpected *unexpected; /* … or where it waits for one */
+    struct task *to;               /* the receive that gets it, … */
+    struct unexpected *unexpected; /* … or the place where it waits for a receive */
 };
 
 _Static_assert((int)sizeof(struct header) == (int)LINE_RING_HEADER_BYTES, "it is a ring's header");
 
-/* The stream to and from one rank. */
+/* The streams to and from one rank. */
 struct stream {
-    struct stream_ring *in_ring; /* NULL: it is on another host */
+    struct stream_ring *in_ring; /* NULL: the rank is on another host */
     struct stream_ring *out_ring;
-    struct control *control; /* its */
+    struct control *control; /* that rank's control words */
     struct line_ring_end in;
     struct line_ring_end out;
     struct inbound inbound;
-    size_t waiting_bytes;    /* of sends to it that have not ended */
-    struct task *first_send; /* whose bytes go now; the others behind it */
+    size_t waiting_bytes;    /* bytes of the sends to that rank that have not ended */
+    struct task *first_send; /* the send that is being written; the others wait behind it */
     struct task *last_send;
     struct task *first_offered; /* sends that the receiver has not read yet, in order */
     struct task *last_offered;
-    uint64_t address; /* of the inbound message's data in its sender's memory, if it is offered */
-    bool refused;     /* by us: what was offered comes through the second ring … */
-    bool bypasses;    /* … and the inbound message has begun to */
+    uint64_t address; /* where the inbound message's data is in its sender's memory, if it is
+                         offered */
+    bool refused;     /* by this rank: the data of offers comes through the second ring */
+    bool bypasses;    /* the inbound message has begun to come through the second ring */
     struct line_ring_end bypass_in;
     struct line_ring_end bypass_out;
 };
@@ -50,14 +51,15 @@ struct stream {
 struct messages {
     struct stream *streams;
     struct matching matching;
-    int sends;                 /* in all streams */
-    size_t offers_from_bytes;  /* such messages and larger ones are offered (SIZE_MAX: none), … */
-    size_t offers_above_bytes; /* … while sends of more than so many wait for the same rank */
-    struct task *ended;        /* of those in the lane, which its holder has not seen */
+    int sends;                /* sends in all streams that have not ended */
+    size_t offers_from_bytes; /* messages of at least this size are offered (SIZE_MAX: none), … */
+    size_t offers_above_bytes; /* … while sends of more than this many bytes wait for the same
+                                  rank */
+    struct task *ended;        /* ended tasks of the lane that its holder has not seen */
     struct task *last_ended;
 };
 
-/* All data of the inbound message is in the ring, and none of it has been read. */
+/* Whether all data of the inbound message is in the ring, and none of it has been read. */
 static inline bool stream_has_whole(const struct stream *s)
 {
     const struct inbound *in = &s->inbound;

@@ -24,32 +24,33 @@
 
 enum {
     BACKGROUND_SPINS = 64,
-    HELPED_ENOUGH = 16, /* calls in a row that their starter ended … */
-    NAP_MS = 1,         /* … let it nap: so late it may be … */
-    LOOK_NS = 50000,    /* … or later while one comes to wait in each such time … */
-    MAX_NAPS = 100,     /* … and so many times, when nothing is started */
+    HELPED_ENOUGH = 16, /* after this many calls in a row that their starter ended, the thread
+                           naps */
+    NAP_MS = 1,         /* length of a nap, and so the longest delay of a call, … */
+    LOOK_NS = 50000,    /* … unless a thread comes to wait in each interval of this length */
+    MAX_NAPS = 100,     /* naps without any new call before the communicator is no longer active */
 };
 
 static struct {
     pthread_mutex_t mutex; /* guards process, active, and pins of all communicators */
     pthread_cond_t work;
     pthread_cond_t released;
-    uint32_t process; /* in which the thread runs */
+    uint32_t process; /* the process in which the thread runs */
     struct muster_comm *active;
     _Atomic bool asleep;
-    _Atomic uint32_t bell; /* rung when there is something new */
+    _Atomic uint32_t bell; /* rung when there is something to do */
 } background = {.mutex = PTHREAD_MUTEX_INITIALIZER,
                 .work = PTHREAD_COND_INITIALIZER,
                 .released = PTHREAD_COND_INITIALIZER};
 
-/* The thread that starts its calls waits for them at once. */
+/* Whether the thread that starts this communicator's calls waits for them at once. */
 static bool is_helped(struct muster_comm *comm)
 {
     return comm->all_local &&
            atomic_load_explicit(&comm->helped, memory_order_relaxed) >= HELPED_ENOUGH;
 }
 
-/* Calls are under way, and no thread waits for one, or will soon. */
+/* Whether calls are under way that no thread waits for, now or soon. */
 static bool has_work(struct muster_comm *comm)
 {
     return !comm->attended && lane_in_flight(comm) > 0 && atomic_load(&comm->helpers) == 0;
@@ -60,8 +61,8 @@ static unsigned visits(const struct muster_comm *comm)
     return atomic_load_explicit(&comm->visits, memory_order_relaxed);
 }
 
-/* A thread that waits steps all calls: one that starts many and then waits for them does the work
- * itself. */
+/* A thread that waits steps all calls, so a thread that starts many calls and then waits for them
+ * does the work itself. */
 static void look_who_attends(struct muster_comm *const *comms, int num)
 {
     unsigned before[FUTEX_MAX_WORDS];
@@ -81,7 +82,7 @@ static void look_who_attends(struct muster_comm *const *comms, int num)
     }
 }
 
-/* The list begins after this one, and ends with it. */
+/* Rotates the list so that this communicator is its last. */
 static void rotate(struct muster_comm *new_last)
 {
     struct muster_comm *first = background.active, *old_last = new_last;
@@ -93,8 +94,8 @@ static void rotate(struct muster_comm *new_last)
     new_last->next_active = NULL;
 }
 
-/* Waits for work, and pins the communicators that have it; when they are too many, others each
- * time. */
+/* Waits for work, and pins the communicators that have it; if they are too many, it takes others
+ * each time. */
 static int take_active(struct muster_comm **ret)
 {
     int num = 0;
@@ -132,10 +133,10 @@ static void give_back(struct muster_comm *const *comms, int num)
             at = &comm->next_active;
         } else {
             comm->active = false;
-            /* Its thread appends a call and then looks at `active`: either it sees that we have
-             * left, or we see its call. The loads of the look below are acquire loads, which may
-             * go before an earlier store; the append is one atomic addition in the order of this
-             * fence, and so is that thread's look at `active`. */
+            /* The communicator's thread appends a call and then looks at `active`: either it sees
+             * that we have left, or we see its call. The loads of the look below are acquire loads,
+             * which may go before an earlier store; the append is one atomic addition in the order
+             * of this fence, and so is that thread's look at `active`. */
             atomic_thread_fence(memory_order_seq_cst);
             if (lane_in_flight(comm) > 0) {
                 comm->active = true;
@@ -149,7 +150,7 @@ static void give_back(struct muster_comm *const *comms, int num)
     pthread_mutex_unlock(&background.mutex);
 }
 
-/* True: something moved. */
+/* Returns true if something moved. */
 static bool step_all(struct muster_comm *const *comms, int num, bool check)
 {
     bool moved = false;
@@ -169,7 +170,8 @@ static void sleep_on_bells(struct muster_comm *const *comms, int num, uint32_t s
     struct muster_comm *listed[FUTEX_MAX_WORDS], *remote[FUTEX_MAX_WORDS];
     int num_words = 1, num_remote = 0;
     for (int i = 0; i < num; i++) {
-        if (has_work(comms[i])) { /* bells of others would only cost their ringers a call each */
+        if (has_work(comms[i])) { /* others' bells would only cost the threads that ring them a
+                                     system call each */
             listed[num_words - 1] = comms[i];
             words[num_words] = &comms[i]->control->bell;
             values[num_words] = atomic_load(words[num_words]);
@@ -183,7 +185,8 @@ static void sleep_on_bells(struct muster_comm *const *comms, int num, uint32_t s
     atomic_store(&background.asleep, true);
     if (!step_all(comms, num, true)) {
         if (num_remote > 0) {
-            link_wait(remote, num_remote, 1); /* bells ring no socket */
+            link_wait(remote, num_remote, 1); /* a bell does not wake a thread that waits on
+                                                 sockets */
         } else {
             futex_wait_any(words, values, num_words, num_words > 1 ? WAIT_SLICE_MS : NAP_MS);
         }
@@ -224,8 +227,8 @@ static void unlock_after_fork(void)
     pthread_mutex_unlock(&background.mutex);
 }
 
-/* The parent's progress thread may have been waiting: a condition that remembers it would lose
- * ours. */
+/* The parent's progress thread may have been waiting. A condition that remembers it would lose the
+ * signals for the child's thread. */
 static void reset_in_child(void)
 {
     pthread_cond_init(&background.work, NULL);

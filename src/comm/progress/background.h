@@ -3,10 +3,11 @@
 
 #include "comm/state/state.h"
 
-/* Has it step this communicator's lanes until they are empty; starts it when it is not there. */
+/* Lets the progress thread step this communicator's lanes until they are empty; starts the thread
+ * if it does not run. */
 int background_add(struct muster_comm *comm, struct muster_err *err);
-/* A thread that stepped the lanes itself, as one of comm->helpers, no longer does: its call ended,
- * or is given up. */
+/* Called when a thread that stepped the lanes itself, as one of comm->helpers, stops: its call
+ * ended, or it gave up waiting. */
 void background_helped(struct muster_comm *comm, bool ended);
-/* When it returns, the progress thread has nothing to do with comm any more. */
+/* When it returns, the progress thread does not use comm any more. */
 void background_forget(struct muster_comm *comm);

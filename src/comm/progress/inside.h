@@ -12,8 +12,8 @@
 struct muster_comm;
 
 enum inside_kind {
-    INSIDE_CALL,    /* that this thread runs itself, and asks now: COMM_IN_CALL */
-    INSIDE_SEVERAL, /* that consists of several: COMM_IN_SEVERAL */
+    INSIDE_CALL, /* a call that this thread runs itself, and that now asks the user: COMM_IN_CALL */
+    INSIDE_SEVERAL, /* a call that consists of several: COMM_IN_SEVERAL */
 };
 
 struct inside {
@@ -23,6 +23,6 @@ struct inside {
 };
 
 void inside_enter(struct inside *place, const struct muster_comm *comm, enum inside_kind kind);
-/* The one entered last. */
+/* place: the one that was entered last. */
 void inside_leave(const struct inside *place);
 bool inside_is(const struct muster_comm *comm, enum inside_kind kind);

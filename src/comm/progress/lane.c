@@ -16,9 +16,8 @@
 #include <assert.h>
 #include <stddef.h>
 
-/* Only the lane's holder takes requests out; they are appended at any time, by one thread at a
- * time.
- */
+/* Only the holder of the lane takes requests out; they are appended at any time, by one thread at a
+ * time. */
 struct muster_request *lane_first(struct lane *lane)
 {
     return atomic_load_explicit(&lane->first, memory_order_acquire);
@@ -34,7 +33,7 @@ static struct muster_request *request_of(struct task *task)
     return (struct muster_request *)(void *)((char *)task - offsetof(struct muster_request, task));
 }
 
-/* The caller holds the lane, or its queue: a thread that takes out the last request holds both. */
+/* The caller holds the lane or its queue; a thread that takes out the last request holds both. */
 static void append(struct lane *lane, struct muster_request *request)
 {
     assert(!request->next && request_is_pending(request));
@@ -42,7 +41,8 @@ static void append(struct lane *lane, struct muster_request *request)
     request->before = last;
     atomic_store_explicit(last ? &last->next : &lane->first, request, memory_order_release);
     atomic_store_explicit(&lane->last, request, memory_order_release);
-    atomic_fetch_add(&lane->appended, 1); /* before a look whether the progress thread is active */
+    atomic_fetch_add(&lane->appended, 1); /* before it is checked whether the progress thread is
+                                             active */
 }
 
 void lane_append(struct lane *lane, struct muster_request *request)
@@ -65,7 +65,7 @@ static void unlink_request(struct lane *lane, struct muster_request *request,
     }
 }
 
-/* A request that has another one behind it is changed by nobody else. */
+/* If another request is behind this one, no other thread changes this one. */
 static void take_out(struct lane *lane, struct muster_request *request)
 {
     struct muster_request *next = after(request);
@@ -93,7 +93,7 @@ void lane_note_failure(struct muster_comm *comm, const struct task *task, int r)
     }
 }
 
-/* The caller holds the lane. */
+/* Called by the holder of the lane. */
 void lane_finish(struct muster_comm *comm, struct lane *lane, struct muster_request *request, int r)
 {
     assert(request_is_pending(request) && "it ends once");
@@ -104,8 +104,8 @@ void lane_finish(struct muster_comm *comm, struct lane *lane, struct muster_requ
     bell_wake(comm->control);
 }
 
-/* The peer that the task waits for is gone, but what it had sent before counts: a step more. 0:
- * after it the task waits for someone else. */
+/* Called when the peer that the task waits for is gone: what it had sent before still counts, so
+ * the task makes one more step. Returns 0 if the task waits for another rank after it. */
 int lane_last_step(struct muster_comm *comm, struct task *task, int failure)
 {
     assert(failure <= 0);
@@ -134,7 +134,7 @@ static int step_request(struct muster_comm *comm, struct muster_request *request
     return r;
 }
 
-/* The first requests until one must wait. True: one moved or ended. */
+/* Steps the first requests until one must wait. Returns true if one moved or ended. */
 static bool step_requests(struct muster_comm *comm, struct lane *lane, bool check)
 {
     bool moved = false;
@@ -145,15 +145,15 @@ static bool step_requests(struct muster_comm *comm, struct lane *lane, bool chec
         if (r == 0) {
             break;
         }
-        lane_finish(comm, lane, request, r); /* what was started meanwhile does not wait */
+        lane_finish(comm, lane, request, r); /* requests that were started meanwhile do not wait */
     }
     return moved;
 }
 
 /* ---- messages ---- */
 
-/* Messages take their places in the order in which they were started: those that have are the first
- * of the lane. */
+/* Messages take their places in the order in which they were started, so the messages that have a
+ * place are the first ones of the lane. */
 static void begin_from(struct muster_comm *comm, struct muster_request *r)
 {
     while (r->before && !r->before->task.begun) {
@@ -172,7 +172,7 @@ static inline void begin_messages(struct muster_comm *comm, struct lane *lane)
     }
 }
 
-/* True: there was one. */
+/* Returns true if any message was finished. */
 static bool finish_messages(struct muster_comm *comm, struct lane *lane)
 {
     struct task *task;
@@ -187,8 +187,8 @@ static bool finish_messages(struct muster_comm *comm, struct lane *lane)
     return any;
 }
 
-/* The slow checks, of each message: a message for a rank that is gone fails, and so do all after
- * that. */
+/* Makes the slow checks for each message. A message for a rank that is gone fails, and so do all
+ * after it. */
 static void check_messages(struct muster_comm *comm, struct lane *lane)
 {
     for (struct muster_request *request = lane_first(lane), *next; request; request = next) {
@@ -235,7 +235,7 @@ bool lane_try_all(struct muster_comm *comm, bool check)
     return moved;
 }
 
-/* The caller holds the lane. */
+/* Called by the holder of the lane. */
 static void start_message(struct muster_comm *comm, struct lane *lane,
                           struct muster_request *request)
 {

@@ -9,11 +9,12 @@
 
 enum { MOST = 8 };
 
-/* What a step of the n-th request returns, how often it was asked, and what was told of its end. */
+/* What a step of the n-th request returns, how often it was called, and what was reported of its
+ * end. */
 static struct {
     int result, steps, told, code;
     struct muster_request *request;
-    struct muster_request *brings; /* appended when this one ends */
+    struct muster_request *brings; /* a request that is appended when this one ends */
 } all[MOST];
 
 static struct muster_comm *comm;
@@ -156,7 +157,8 @@ static void an_error_closes_the_communicator_for_all(void **state)
     all[0].result = MUSTER_EMISMATCH;
     all[1].result = 1;
     assert_int_not_equal(lane_try(comm, lane, false), 0);
-    expect_steps((int[]){1, 0}, 2); /* of a closed one nothing is done any more */
+    expect_steps((int[]){1, 0}, 2); /* nothing is done any more with requests of a closed
+                                       communicator */
     assert_int_equal(phase_code(&comm->life), MUSTER_EMISMATCH);
     assert_int_equal(all[0].code, MUSTER_EMISMATCH);
     assert_int_equal(muster_request_test(all[0].request, &err), MUSTER_EMISMATCH);

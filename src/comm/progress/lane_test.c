@@ -43,7 +43,7 @@ static struct lane *messages(void)
     return &comm->lanes[LANE_MESSAGES];
 }
 
-/* As muster_start before the request is in its lane. */
+/* Makes a request, as muster_start does before the request is in its lane. */
 static struct muster_request *make(enum muster_collective kind, int tag, int32_t *value)
 {
     struct muster_call call = {.struct_size = sizeof(struct muster_call),
@@ -62,7 +62,8 @@ static struct muster_request *make(enum muster_collective kind, int tag, int32_t
     return request;
 }
 
-/* As muster_start, but for the progress thread, which would step it, too. */
+/* Appends a request, as muster_start does, but without the progress thread, which would step it,
+ * too. */
 static struct muster_request *append(enum muster_collective kind, int tag, int32_t *value)
 {
     struct muster_request *request = make(kind, tag, value);
@@ -90,7 +91,7 @@ static void all_receives_look_once(void **state)
     }
 }
 
-/* In any order, also from the middle of the lane. */
+/* They end in any order, also in the middle of the lane. */
 static void messages_end_as_they_come(void **state)
 {
     (void)state;
@@ -118,7 +119,7 @@ static void messages_end_as_they_come(void **state)
     }
 }
 
-/* Who holds the lane steps it; nobody waits for that. */
+/* The holder of the lane steps it, and no other thread waits for that. */
 static void a_lane_has_one_holder(void **state)
 {
     (void)state;
@@ -150,12 +151,13 @@ static bool send_now(int32_t value)
     return lane_send_now(comm, &prepared);
 }
 
-/* As long as there is room. */
+/* It does so as long as there is room. */
 static void a_small_send_ends_with_its_start(void **state)
 {
     (void)state;
     size_t ring_bytes = comm->messages->streams[0].out.ring_bytes;
-    const int32_t fit = (int32_t)(ring_bytes / 2 / SEGMENT_LINE) - 1; /* two lines a message */
+    const int32_t fit = (int32_t)(ring_bytes / 2 / SEGMENT_LINE) - 1; /* each message takes two
+                                                                         lines */
     for (int32_t i = 0; i <= fit; i++) {
         assert_int_equal(send_now(i), i < fit);
     }
@@ -173,7 +175,7 @@ static void a_small_send_ends_with_its_start(void **state)
     }
 }
 
-/* A send in the lane that nobody has stepped yet keeps its place. */
+/* A send in the lane that no thread has stepped yet keeps its place. */
 static void a_send_at_once_goes_behind_those_before(void **state)
 {
     (void)state;
@@ -202,7 +204,8 @@ static void *hold_and_step(void *unused)
     return NULL;
 }
 
-/* Starts some receives and the sends for them, as the holder where it can be, and waits for all. */
+/* Starts some receives and the sends for them, as the holder of the lane if possible, and waits for
+ * all. */
 static void exchange_with_self(int round)
 {
     struct muster_request *requests[2 * EACH];

@@ -19,7 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DRAIN_LOOK_NS = 20 * 1000 }; /* whether another thread still steps a lane */
+/* Time between two looks whether another thread still steps a lane. */
+enum { DRAIN_LOOK_NS = 20 * 1000 };
 
 static int run_here(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
@@ -38,7 +39,8 @@ static int run_here(struct muster_comm *comm, struct task *task, struct muster_e
     return r;
 }
 
-/* Sends or receives a message that needs no waiting, or next to none. False: it is to be run. */
+/* Sends or receives a message that needs no waiting, or almost none. Returns false if the task must
+ * be run. */
 static bool run_now(struct muster_comm *comm, struct task *task)
 {
     const struct prepared *call = &task->call;
@@ -51,7 +53,7 @@ static bool run_now(struct muster_comm *comm, struct task *task)
 int progress_run(struct muster_comm *comm, struct task *task, struct muster_err *err)
 {
     use_enter(&comm->use, COMM_IN_CALL);
-    atomic_signal_fence(memory_order_seq_cst); /* with the membarrier of progress_drain */
+    atomic_signal_fence(memory_order_seq_cst); /* pairs with the membarrier of progress_drain */
     if (comm->fenced) {
         atomic_thread_fence(memory_order_seq_cst);
     }
@@ -70,8 +72,9 @@ int progress_run(struct muster_comm *comm, struct task *task, struct muster_err 
 void progress_drain(struct muster_comm *comm)
 {
     assert(phase_code(&comm->life) != 0);
-    /* Orders our store of `life` against the plain store of `use` on the thread that calls;
-     * where there is no such call that thread does, with the fence here. */
+    /* Orders our store of `life` against the plain store of `use` on the thread that makes calls.
+     * If there is no membarrier, that thread orders its store with a fence, and this fence pairs
+     * with it. */
     if (comm->fenced || syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) < 0) {
         atomic_thread_fence(memory_order_seq_cst);
     }

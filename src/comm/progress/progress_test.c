@@ -17,7 +17,7 @@
 
 enum { UNORDERED = 0, ORDERED = 1, BROKEN = 2 };
 
-/* In a child: the filter stays for good. code 0: none. */
+/* Runs in a child, because the filter cannot be removed. code 0: no filter. */
 static int form_and_abort(int code)
 {
     struct muster_comm_options alone;
@@ -44,7 +44,7 @@ static bool has_registered(void)
     return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
-/* Whether this process has registered by then. It takes no code. */
+/* Returns whether this process is registered after it has opened an endpoint; code is not used. */
 static int open_endpoint(int code)
 {
     struct muster_endpoint *endpoint;
@@ -69,7 +69,7 @@ static int in_a_child(int (*act)(int code), int code)
     return WEXITSTATUS(status);
 }
 
-/* Children inherit what their parent has registered: before all others. */
+/* Children inherit their parent's registration, so this test must run before all others. */
 static void who_joins_has_registered_before_others_wait(void **state)
 {
     (void)state;

@@ -13,11 +13,11 @@
 
 enum { MAX_SPARE = 64 };
 
-/* The spare request of this thread. */
+/* The spare requests of this thread. */
 static _Thread_local struct spare {
     struct muster_request *first;
     int num;
-    bool listed; /* free_spare will be called at the thread's end */
+    bool listed; /* free_spare will be called when the thread ends */
 } spare;
 
 static pthread_key_t spare_key;
@@ -46,7 +46,7 @@ static void make_spare_key(void)
     has_spare_key = pthread_key_create(&spare_key, free_spare) == 0;
 }
 
-/* False: it is to be freed. */
+/* Keeps a request as a spare. Returns false if it must be freed. */
 static bool keep(struct muster_request *request)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -94,8 +94,8 @@ struct muster_request *request_sent(void)
     return &sent;
 }
 
-/* The thread to notify is read before the call ends, as the request may be gone after that. If it
- * was changed meanwhile, so was the state. */
+/* notify is read before the call ends, because the request may be gone after that. If notify was
+ * changed meanwhile, so was the state. */
 void request_end(struct muster_request *request, int end)
 {
     int state = atomic_load_explicit(&request->state, memory_order_acquire);
@@ -118,8 +118,8 @@ void request_end(struct muster_request *request, int end)
     }
 }
 
-/* Changes the state of a pending request, and returns the state before, or the one with which it
- * has ended. */
+/* Changes the state of a pending request. Returns the state before the change, or the state with
+ * which the request has ended. */
 static int change(struct muster_request *request, int off, int on)
 {
     int state = atomic_load_explicit(&request->state, memory_order_acquire), next;

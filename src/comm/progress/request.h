@@ -7,12 +7,12 @@
 
 #include "comm/progress/wait.h"
 
-/* Its state: one of these, or an error's code. While it is pending any of the flags below are set
- * in it, and counts above them how often its notify was changed. */
+/* The state of a request: one of these, or an error's code. While it is pending, any of the flags
+ * below are set in it, and the bits above them count how often its notify was changed. */
 enum {
     REQUEST_PENDING = 0,
     REQUEST_DONE = 1,
-    REQUEST_TELLS = 2, /* there is somebody to notify */
+    REQUEST_TELLS = 2, /* there is a function to notify */
     REQUEST_LEFT = 4,  /* the user has freed it */
     REQUEST_TURN = 8,
 };
@@ -21,11 +21,11 @@ struct muster_request {
     struct task task;
     struct muster_comm *comm; /* valid while pending */
     struct muster_request *_Atomic next;
-    struct muster_request *before; /* in the lane; the lane's holder's */
-    struct waiter waiter;          /* of the progress thread: how long it has waited */
+    struct muster_request *before; /* in the lane; only the lane's holder uses it */
+    struct waiter waiter;          /* for the progress thread: how long the request has waited */
     _Atomic int state;
     struct muster_err err;
-    pthread_mutex_t mutex; /* held to change what follows */
+    pthread_mutex_t mutex; /* held to change the fields that follow */
     void (*_Atomic notify)(void *context, int code);
     void *_Atomic notify_context;
 };
@@ -40,11 +40,12 @@ static inline bool request_is_pending(const struct muster_request *request)
     return request_state_is_pending(atomic_load_explicit(&request->state, memory_order_acquire));
 }
 
-/* Room for a request, with its mutex; all else is the caller's to set. NULL: no memory. */
+/* Returns a request with its mutex; the caller sets all other fields. NULL: no memory. */
 struct muster_request *request_alloc(void);
 /* Frees a request that no other thread has seen. */
 void request_drop(struct muster_request *request);
-/* It ends, with REQUEST_DONE or its error's code, and is not the lane's any more. */
+/* Ends a request, with REQUEST_DONE or its error's code; it does not belong to the lane any more.
+ */
 void request_end(struct muster_request *request, int state);
-/* One for all sends that ended before their start returned. */
+/* Returns the request that stands for all sends that ended before their start returned. */
 struct muster_request *request_sent(void);

@@ -52,7 +52,7 @@ static void who_asked_last_is_told_once(void **state)
     }
 }
 
-/* Its memory is used again after its end, and not before. */
+/* Its memory is used again after its end, but not before. */
 static void what_its_user_has_left_ends_all_the_same(void **state)
 {
     (void)state;
@@ -103,7 +103,7 @@ static void whoever_ends_it_the_last_notify_is_told(void **state)
         muster_request_notify(shared[i], tell, &second[i]);
     }
     for (int i = 0; i < ROUNDS; i++) {
-        muster_request_free(shared[i]); /* some are pending still */
+        muster_request_free(shared[i]); /* some are still pending */
     }
     assert_int_equal(pthread_join(thread, NULL), 0);
     for (int i = 0; i < ROUNDS; i++) {

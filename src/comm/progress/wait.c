@@ -21,14 +21,14 @@
 
 enum {
     SPINS = 1000,
-    SPINS_REMOTE = 64, /* each is a system call for each peer */
+    SPINS_REMOTE = 64, /* each spin is a system call for each peer */
     YIELDS = 200,
     CHECK_EVERY = 32,
     LONG_YIELD_NS = 500 * 1000,
     INTERRUPT_EVERY_NS = 50 * 1000 * 1000,
 };
 
-/* Without a task this thread waits for one that another thread runs. */
+/* Without a task, this thread waits for a task that another thread runs. */
 static bool user_has_enough(struct muster_comm *comm, const struct task *task)
 {
     struct inside place;
@@ -52,7 +52,7 @@ static int ask_user(struct waiter *w, struct muster_comm *comm, const struct tas
     if (user_has_enough(comm, task)) {
         return muster_fail(err, MUSTER_EINTERRUPTED, "interrupted while waiting for other ranks");
     }
-    /* Aborted there: no step of this call may still complete it. */
+    /* If the user aborted in that callback, no step of this call may still complete it. */
     return task && open && phase_code(&comm->life) != 0
                ? muster_fail(err, MUSTER_EABORTED, "this communicator was closed")
                : 0;
@@ -80,14 +80,15 @@ int wait_check(struct waiter *w, struct muster_comm *comm, const struct task *ta
     return may_interrupt ? ask_user(w, comm, task, now, err) : 0;
 }
 
-/* True when all ranks are on this host: no socket can wake the thread. */
+/* Whether no socket can wake the thread, because all ranks that matter are on this host. */
 static bool waits_here(const struct muster_comm *comm, const struct task *task)
 {
     return comm->all_local || (task && task->lane != LANE_MESSAGES && task->waiting >= 0 &&
                                comm->peers[task->waiting].local >= 0);
 }
 
-/* The first turn registers, so that the caller looks once more before the next turn sleeps. */
+/* The first turn only registers as a sleeper, so that the caller looks once more before the next
+ * turn sleeps. */
 static void sleep_turn(struct waiter *w, struct muster_comm *comm, const struct task *task)
 {
     if (!w->sleepy) {
@@ -110,9 +111,9 @@ static unsigned spins_of(const struct muster_comm *comm)
     return comm->oversubscribed ? 0 : comm->all_local ? SPINS : SPINS_REMOTE;
 }
 
-/* A yield that takes long gave the processor to strangers: it is better then to look for failures
- * at once, and to sleep soon, because the scheduler prefers a thread that wakes up to one that
- * yields. */
+/* A yield that takes long gave the processor to other programs. It is then better to check for
+ * failures at once, and to sleep soon, because the scheduler prefers a thread that wakes up to one
+ * that yields. */
 static int yield_turn(struct waiter *w, struct muster_comm *comm, const struct task *task,
                       struct muster_err *err)
 {
@@ -134,7 +135,7 @@ int wait_turn(struct waiter *w, struct muster_comm *comm, const struct task *tas
         line_pause();
         return 0;
     }
-    if (turn < spins + yields) { /* what we wait for may need this very core */
+    if (turn < spins + yields) { /* the rank that this thread waits for may need this core */
         return yield_turn(w, comm, task, err);
     }
     sleep_turn(w, comm, task);

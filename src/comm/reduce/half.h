@@ -52,7 +52,8 @@ static inline uint16_t half_from_float(float value)
     uint32_t bits = half_bits_of_float(value);
     uint32_t sign = bits >> 16 & 0x8000;
     uint32_t magnitude = bits & 0x7fffffff;
-    /* One unit in the last place of 0.5 is half a subnormal step: the addition rounds for us. */
+    /* One unit in the last place of 0.5 is half a subnormal step, so this addition rounds
+     * correctly. */
     uint32_t subnormal = half_bits_of_float(half_bits_to_float(magnitude) + 0.5f) - 0x3f000000;
     uint32_t normal = (magnitude - (112u << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13;
     uint32_t finite = magnitude < (113u << 23) ? subnormal : normal;

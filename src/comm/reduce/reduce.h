@@ -9,8 +9,9 @@
 
 #include <muster/comm.h>
 
-/* out may be one of the sources (exactly), and n >= 1. divisor > 1 divides (floats truly, integers
- * truncate). bf16 and f16 are reduced in f32 and rounded once. */
+/* out may be one of the sources (exactly), and n >= 1. If divisor > 1, the result is divided
+ * (true division for floats, truncation for integers). bf16 and f16 are reduced in f32 and rounded
+ * once. */
 typedef void (*reduce_fn)(void *out, const void *const *sources, int n, size_t count, int divisor);
 
 /* out[i] = twin[i] = left[i] op right[i], in one pass, without the division of an average. Each
@@ -19,7 +20,7 @@ typedef void (*reduce_twin_fn)(void *out, void *twin, const void *left, const vo
                                size_t count);
 
 /* out[i] = left[i] op right[i], then slot[i] = next[i], in one pass, without the division of an
- * average. out and slot may be sources (exactly), next another source. */
+ * average. out and slot may be sources (exactly); next may be another source. */
 typedef void (*reduce_swap_fn)(void *out, void *slot, const void *left, const void *right,
                                const void *next, size_t count);
 
@@ -30,14 +31,14 @@ struct reduce_kernels {
     reduce_swap_fn swap;
 };
 
-/* The fastest that this processor has. */
+/* Returns the fastest kernels that this processor can run. */
 struct reduce_kernels reduce_find_kernels(enum muster_type type, enum muster_op op);
 static inline reduce_fn reduce_find(enum muster_type type, enum muster_op op)
 {
     return reduce_find_kernels(type, op).reduce;
 }
 
-/* "avx512", "avx2" or "plain": whose kernels reduce_find_kernels gives. */
+/* Returns the instruction set of these kernels: "avx512", "avx2" or "plain". */
 const char *reduce_instruction_set(void);
 
 /* Reduces into each of `outs`, which may be sources (exactly), tile by tile, so that the copies are

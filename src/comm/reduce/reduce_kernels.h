@@ -10,7 +10,7 @@
 
 #include "comm/reduce/half.h"
 
-/* An output may be a source: the same element, never a neighbour. */
+/* An output may be a source: both are then the same element, never a neighbour. */
 #if defined(__clang__)
 #define ELEMENTWISE _Pragma("clang loop vectorize(assume_safety)")
 #else
@@ -27,9 +27,9 @@ enum { TILE = 256 };
 #define OR(a, b) ((a) | (b))
 #define XOR(a, b) ((a) ^ (b))
 
-/* Two sources are the common case and go straight, in a function without a frame; so do three and
- * four; more are gathered in a tile, because the output may be any of them. `wide` is the type that
- * is computed in. */
+/* Two sources are the common case and are reduced directly, in a function without a frame; so are
+ * three and four. More sources are gathered in a tile, because the output may be any of them.
+ * `wide` is the type that is computed in. */
 #define KERNEL(name, type, wide, load, store, op)                                                  \
     __attribute__((noinline)) static void name##_of_many(type *o, const void *const *sources,      \
                                                          int n, size_t count, int divisor)         \
@@ -134,8 +134,8 @@ enum { TILE = 256 };
     KERNEL(kind##_or, type, type, SAME, SAME, OR)                                                  \
     KERNEL(kind##_xor, type, type, SAME, SAME, XOR)
 
-/* Integers wrap as the machine does: unsigned arithmetic (signed overflow is undefined in C), and
- * signed where order or division matters. */
+/* Integers wrap as the machine does: the arithmetic is unsigned (signed overflow is undefined in
+ * C), and signed only where order or division matters. */
 #define INTEGER(kind, type, wide, store)                                                           \
     KERNEL(kind##_sum, type, wide, (wide), store, WRAP_ADD)                                        \
     KERNEL(kind##_product, type, wide, (wide), store, WRAP_MULTIPLY)                               \

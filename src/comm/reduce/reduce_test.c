@@ -26,11 +26,11 @@ static void every_half_survives_the_way_through_float(void **state)
 static void rounding_is_to_nearest_even(void **state)
 {
     (void)state;
-    assert_int_equal(half_from_float(1.0f + 0x1p-11f), 0x3c00); /* half way: to even */
+    assert_int_equal(half_from_float(1.0f + 0x1p-11f), 0x3c00); /* half way is rounded to even */
     assert_int_equal(half_from_float(1.0f + 0x3p-11f), 0x3c02);
     assert_int_equal(half_from_float(65519.0f), 0x7bff); /* the largest */
     assert_int_equal(half_from_float(65520.0f), 0x7c00); /* infinity */
-    assert_int_equal(half_from_float(0x1p-24f), 0x0001); /* the least subnormal */
+    assert_int_equal(half_from_float(0x1p-24f), 0x0001); /* the smallest subnormal */
     assert_int_equal(half_from_float(0x1p-25f), 0x0000);
     assert_int_equal(half_from_float(-2.0f), 0xc000);
     assert_int_equal(bfloat_from_float(1.0f + 0x1p-8f), 0x3f80);
@@ -46,7 +46,7 @@ static void reduce(reduce_fn fn, enum muster_type type, void *out, int n, int di
         sources[s] = data[s];
         for (int i = 0; i < COUNT; i++) {
             seed = seed * 6364136223846793005u + 1442695040888963407u;
-            /* no exponent so large that sums become NaN, whose bits are anyone's choice */
+            /* the exponents are not so large that sums become NaN, whose bits are not defined */
             data[s][i] = type >= MUSTER_F16 ? seed & 0xbfffbfffbfffbfffu : seed;
         }
     }

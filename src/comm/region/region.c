@@ -25,21 +25,21 @@
 
 enum {
     MAX_READERS = 64,
-    FULL_MS = 100, /* until a descriptor is looked for again when there was none */
+    FULL_MS = 100, /* if there was no descriptor, time until the next try */
 };
 
 struct reader {
     int fd;
-    int64_t moved_ns; /* when it last took or said something */
+    int64_t moved_ns; /* when the reader last took or sent something */
     struct region_ask ask;
     size_t ask_bytes;
     bool answering;
     struct region_answer answer;
     struct region_place place;
-    size_t sent;      /* of the answer, and of what it announces */
-    const char *from; /* which is there; or, where it lies in several pieces, … */
+    size_t sent;      /* of the answer and the bytes after it */
+    const char *from; /* the bytes that follow; or, if they lie in several pieces, … */
     char *copy;       /* … a copy; REGION_PIECE_BYTES, or NULL */
-    uint64_t laid;    /* the region's, when it was asked */
+    uint64_t laid;    /* the region's `laid` when it was asked */
 };
 
 struct muster_region {
@@ -47,15 +47,15 @@ struct muster_region {
     pid_t owner; /* the process in which the thread runs */
     struct fork_watch fork;
     pthread_t thread;
-    int stop_fd; /* readable: the thread ends */
+    int stop_fd; /* readable when the thread must end */
     struct reader readers[MAX_READERS];
     int num_readers;
-    pthread_mutex_t memory_mutex; /* guards the layout, and the memory that it is about */
+    pthread_mutex_t memory_mutex; /* guards the layout, and the memory that it describes */
     struct region_layout layout;
-    uint64_t laid;         /* how often */
-    pthread_mutex_t mutex; /* guards what follows */
+    uint64_t laid;         /* how often the layout was set */
+    pthread_mutex_t mutex; /* guards the fields that follow */
     bool readable;
-    uint64_t shown; /* how often */
+    uint64_t shown; /* how often the region was shown */
     uint64_t generation;
     uint64_t version;
 };
@@ -85,7 +85,7 @@ static const char *find(struct muster_region *region, struct reader *reader)
     return place;
 }
 
-/* False: this is no question. */
+/* Prepares an answer. Returns false if this is not a valid request. */
 static bool prepare(struct muster_region *region, struct reader *reader)
 {
     const struct region_ask *ask = &reader->ask;
@@ -118,8 +118,8 @@ static bool would_block(void)
     return errno == EAGAIN || errno == EINTR;
 }
 
-/* Sends as much as the socket takes, so that the others have their turn. False: the reader is to be
- * disconnected. */
+/* Sends as much as the socket takes, so that the other readers have their turn. Returns false if
+ * the reader must be disconnected. */
 static bool send_answer(struct reader *reader)
 {
     bool in_place = reader->answer.in_place;
@@ -130,8 +130,8 @@ static bool send_answer(struct reader *reader)
         bool is_head = reader->sent < head;
         const char *from =
             is_head ? (const char *)&reader->answer + reader->sent : body + (reader->sent - head);
-        /* What is announced goes with the head: by itself, if it is short, TCP would keep it back
-         * until the head is acknowledged. */
+        /* The body is sent together with the head: a short body that is sent alone would be kept
+         * back by TCP until the head is acknowledged. */
         int more = is_head && all > head ? MSG_MORE : 0;
         ssize_t n =
             send(reader->fd, from, (is_head ? head : all) - reader->sent, MSG_NOSIGNAL | more);
@@ -146,7 +146,8 @@ static bool send_answer(struct reader *reader)
     return true;
 }
 
-/* When the pieces have changed meanwhile, the place that the reader was told is no longer valid. */
+/* Returns false if the pieces have changed meanwhile, because the place that the reader got is then
+ * no longer valid. */
 static bool answer(struct muster_region *region, struct reader *reader)
 {
     pthread_mutex_lock(&region->memory_mutex);
@@ -167,15 +168,15 @@ static bool hear(struct muster_region *region, struct reader *reader)
     return reader->ask_bytes < sizeof reader->ask || prepare(region, reader);
 }
 
-/* False: the reader is to be hung up on. */
+/* Returns false if the reader must be disconnected. */
 static bool serve(struct muster_region *region, struct reader *reader)
 {
     bool good = reader->answering || hear(region, reader);
     return good && (!reader->answering || answer(region, reader));
 }
 
-/* Taken out first: a child that is forked at this instant must not close the number's next owner.
- */
+/* The reader is taken out first: a child that is forked at this instant must not close a descriptor
+ * that gets the same number later. */
 static void hang_up(struct muster_region *region, int i)
 {
     int fd = region->readers[i].fd;
@@ -184,7 +185,8 @@ static void hang_up(struct muster_region *region, int i)
     close(fd);
 }
 
-/* A newcomer replaces the reader that was idle longest, if it was idle for long. */
+/* Makes room for a new reader: it replaces the reader that was idle longest, if that was idle for
+ * long. */
 static void make_room(struct muster_region *region)
 {
     int idle = 0;
@@ -197,7 +199,7 @@ static void make_room(struct muster_region *region)
     }
 }
 
-/* False: someone waits to be accepted, and there is no descriptor for it. */
+/* Returns false if a reader waits to be accepted and there is no descriptor for it. */
 static bool welcome(struct muster_region *region)
 {
     struct hello hello;
@@ -208,7 +210,8 @@ static bool welcome(struct muster_region *region)
     if (fd >= 0 && region->num_readers < MAX_READERS) {
         region->readers[region->num_readers] =
             (struct reader){.fd = fd, .moved_ns = deadline_now_ns()};
-        atomic_thread_fence(memory_order_release); /* as in hang_up: it counts when it is there */
+        atomic_thread_fence(memory_order_release); /* as in hang_up: a reader counts only when it
+                                                      is filled in */
         region->num_readers++;
     } else if (fd >= 0) {
         close(fd);
@@ -252,7 +255,8 @@ static int start(struct muster_region *region, struct muster_err *err)
     return r == 0 ? 0 : muster_fail(err, MUSTER_EOS, "cannot serve a region: %s", strerror(r));
 }
 
-/* A reader whose owner dies must not wait for the child. */
+/* Closes the connections in a child, so that a reader whose owner dies does not wait for the child.
+ */
 static void close_own(void *context)
 {
     struct muster_region *region = context;
@@ -347,7 +351,7 @@ void muster_region_member(const struct muster_region *region, struct muster_memb
 void muster_region_close(struct muster_region *region)
 {
     if (!region || region->owner != getpid()) {
-        return; /* in a forked child nothing here is ours */
+        return; /* in a forked child the region belongs to the parent */
     }
     uint64_t one = 1;
     (void)!write(region->stop_fd, &one, sizeof one);

@@ -15,41 +15,43 @@
 enum {
     REGION_MAGIC = 0x6d726567,
     REGION_PIECE_BYTES = 1 << 20,
-    REGION_STALL_MS = 2000, /* a reader that was idle for so long gives way to others */
+    REGION_STALL_MS = 2000, /* a reader that was idle for this long gives way to others */
 };
 
-/* Stands in the hello: no communicator has this digest. */
+/* The digest in the hello of a region's reader: no communicator has this digest. */
 #define REGION_DIGEST UINT64_C(0x7265676966f6e2e2)
 
 struct region_ask {
     uint32_t magic;
-    uint32_t in_place; /* 1: the answer may say where the bytes are, instead of bringing them */
+    uint32_t in_place; /* 1: the answer may say where the bytes are, instead of containing them */
     uint64_t offset;
-    uint64_t bytes; /* 0: only the stamp */
+    uint64_t bytes; /* 0: only the stamp is asked for */
 };
 
 struct region_answer {
     uint32_t magic;
     uint32_t in_place; /* 1: a region_place follows, not the bytes */
-    uint64_t shown;    /* how often by now; 0: it is hidden */
+    uint64_t shown;    /* how often the region was shown so far; 0: it is hidden */
     uint64_t generation;
     uint64_t version;
-    uint64_t bytes; /* that follow */
+    uint64_t bytes; /* bytes that follow */
     uint64_t checksum;
-    uint64_t all_bytes; /* that the region has */
+    uint64_t all_bytes; /* bytes of the region */
 };
 
-/* Given to a reader that can see the owner's process: it copies the bytes itself
+/* Sent to a reader that can see the owner's process: the reader copies the bytes itself
  * (process_vm_readv(2)). */
 struct region_place {
     int64_t pid;
     uint64_t address;
 };
 
-/* Protects against memory that changed under way, and lost bytes; not against malice. */
+/* Protects against memory that changed during the read, and against lost bytes; not against malice.
+ */
 uint64_t region_checksum(const char *data, size_t bytes);
 
-/* The same in parts: each of a multiple of REGION_SUM_BLOCK_BYTES but for the last one. */
+/* The same checksum in parts: each part is a multiple of REGION_SUM_BLOCK_BYTES, except the last
+ * one. */
 enum { REGION_SUM_BLOCK_BYTES = 32 };
 struct region_sum {
     uint64_t lanes[4];
@@ -60,8 +62,8 @@ struct region_sum region_sum_start(void);
 void region_sum_add(struct region_sum *sum, const char *data, size_t bytes);
 uint64_t region_sum_end(const struct region_sum *sum);
 
-/* The memory is these pieces from now on; nothing of what was before is touched any more. To be
- * called while the region is hidden. The array is copied. MUSTER_ENOMEM. */
+/* Replaces the region's memory by these pieces; the old memory is not touched any more. Must be
+ * called while the region is hidden. The array is copied. Returns 0 or MUSTER_ENOMEM. */
 int region_set_pieces(struct muster_region *region, const struct muster_elastic_piece *pieces,
                       size_t num_pieces, struct muster_err *err);
 
@@ -73,11 +75,13 @@ struct region_read {
     const struct muster_elastic_piece *pieces;
     size_t num_pieces;
     int64_t timeout_ms;
-    int (*interrupted)(void *context); /* NULL, or asked while it waits: MUSTER_EINTERRUPTED */
+    int (*interrupted)(void *context); /* NULL, or called while the read waits; if it returns
+                                          true: MUSTER_EINTERRUPTED */
     void *context;
 };
 
-/* muster_region_read, into pieces. MUSTER_EMISMATCH: an owner has another number of bytes. */
+/* The same as muster_region_read, into pieces. MUSTER_EMISMATCH: an owner has another number of
+ * bytes. */
 int region_read_pieces(const struct region_read *read, struct muster_err *err);
 
 /* ---- Pieces as one row of bytes ---- */
@@ -85,19 +89,19 @@ int region_read_pieces(const struct region_read *read, struct muster_err *err);
 struct region_layout {
     struct region_span {
         char *memory;
-        size_t first; /* of the row */
+        size_t first; /* its first byte in the row */
         size_t bytes;
     } * spans;
     size_t count;
     size_t bytes;
 };
 
-/* Pieces without bytes are left out. */
+/* Lays out the pieces; pieces without bytes are left out. */
 int region_layout_init(struct region_layout *layout, const struct muster_elastic_piece *pieces,
                        size_t num_pieces, struct muster_err *err);
 void region_layout_done(struct region_layout *layout);
-/* The address where these bytes lie in one piece; NULL: they lie in several, or none are asked for.
- */
+/* Returns the address of these bytes if they lie in one piece; NULL: they lie in several, or no
+ * bytes are asked for. */
 char *region_layout_find(const struct region_layout *layout, size_t offset, size_t bytes);
 void region_layout_gather(const struct region_layout *layout, size_t offset, size_t bytes,
                           char *to);

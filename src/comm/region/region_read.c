@@ -25,10 +25,10 @@ enum { SLICE_MS = 50, COPY_BYTES = 64 * 1024 };
 
 struct source {
     int fd;
-    size_t offset; /* of the piece under way */
+    size_t offset; /* of the piece that was asked for */
     size_t bytes;
     bool asked;
-    bool in_place;  /* where its pieces are is asked for */
+    bool in_place;  /* asks where its pieces are, instead of the bytes */
     uint64_t shown; /* the owner's count when it first answered; 0: it has not */
 };
 
@@ -38,8 +38,8 @@ struct reading {
     uint64_t generation;
     uint64_t version;
     struct region_layout to;
-    char *copy; /* of what goes to several pieces; NULL: none has yet */
-    bool exact; /* the owners have no more than what is read */
+    char *copy; /* for bytes of several pieces; NULL: not needed so far */
+    bool exact; /* the owners must not have more than what is read */
     int64_t deadline_ns;
     int (*interrupted)(void *context);
     void *context;
@@ -124,7 +124,7 @@ static int check(const struct reading *r, int index, const struct region_answer 
                              "owner %d sent an answer that does not fit the request", index);
 }
 
-/* Where the bytes are put first. */
+/* Returns where the bytes are put first. */
 static char *find_place(struct reading *r, const struct source *s)
 {
     char *place = region_layout_find(&r->to, s->offset, s->bytes);
@@ -135,8 +135,9 @@ static char *find_place(struct reading *r, const struct source *s)
     return place;
 }
 
-/* False: it cannot be read, or that process has no such memory any more. In parts, so that the
- * checksum finds in the cache what was just copied. */
+/* Copies from the owner's memory. Returns false if it cannot be read, or if that process has no
+ * such memory any more. Copies in parts, so that the checksum finds in the cache what was just
+ * copied. */
 static bool copy_from(const struct region_place *place, char *to, size_t bytes, uint64_t *ret_sum)
 {
     struct region_sum sum = region_sum_start();
@@ -154,7 +155,7 @@ static bool copy_from(const struct region_place *place, char *to, size_t bytes, 
     return true;
 }
 
-/* MUSTER_EAGAIN: the place was of no use. */
+/* Returns MUSTER_EAGAIN if the place was of no use. */
 static int take_from_place(struct reading *reading, int index, char *to, uint64_t checksum,
                            struct muster_err *err)
 {
@@ -179,7 +180,8 @@ static int take_from_connection(struct reading *reading, int index, char *to, ui
                              index);
 }
 
-/* One answer, and what it announces. MUSTER_EAGAIN: it is to be asked for again. */
+/* Takes one answer and the bytes that it announces. Returns MUSTER_EAGAIN if the bytes must be
+ * asked for again. */
 static int take_answer(struct reading *reading, int index, struct muster_err *err)
 {
     struct source *s = &reading->sources[index];
@@ -236,7 +238,7 @@ static int read_pieces(struct reading *reading, struct muster_err *err)
     return r;
 }
 
-/* All owners are asked before the first answer is waited for. */
+/* Asks all owners for their stamp before it waits for the first answer. */
 static int confirm(struct reading *reading, struct muster_err *err)
 {
     int r = 0;

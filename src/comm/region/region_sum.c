@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* Every step of it can be undone, so that a bit that differs changes the result. */
+/* Every step can be undone, so a bit that differs always changes the result. */
 static uint64_t mix(uint64_t lane, const char *from)
 {
     uint64_t word;
@@ -19,8 +19,8 @@ struct region_sum region_sum_start(void)
     return (struct region_sum){.lanes = {1, 2, 3, 4}};
 }
 
-/* The sum has four lanes that do not wait for each other. They are four variables and no array: GCC
- * would make vectors of that, whose multiplication is half as fast. */
+/* The sum has four lanes that do not wait for each other. They are four variables and not an array,
+ * because GCC would make vectors of an array, whose multiplication is half as fast. */
 void region_sum_add(struct region_sum *sum, const char *data, size_t bytes)
 {
     enum { WORD = sizeof(uint64_t) };

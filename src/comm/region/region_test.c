@@ -111,8 +111,8 @@ static void a_process_outside_reads(void **state)
 
 /* ---- pieces that the reader copies out of the owners' memory ---- */
 
-/* Of the owner whose piece it was all later ones come by the connection, and all bytes are right.
- */
+/* After a place of an owner was of no use, all later pieces of this owner come by the connection,
+ * and all bytes are correct. */
 static void a_place_that_is_of_no_use_costs_no_byte(void **state)
 {
     static const struct {
@@ -140,7 +140,7 @@ static void a_place_that_is_of_no_use_costs_no_byte(void **state)
     remote_reads.missing_bytes = 0;
 }
 
-/* Such as one of another host: nothing of its process ids is used. */
+/* For example an owner on another host: its process ids are not used. */
 static void of_an_owner_elsewhere_the_connection_brings_all(void **state)
 {
     (void)state;
@@ -161,7 +161,7 @@ static void of_an_owner_elsewhere_the_connection_brings_all(void **state)
     muster_region_close(region);
 }
 
-/* That this process has no descriptor left says nothing of the owners. */
+/* If this process has no descriptor left, that says nothing about the owners. */
 static void without_descriptors_no_owner_is_blamed(void **state)
 {
     struct owners *o = *state;
@@ -177,7 +177,8 @@ static void without_descriptors_no_owner_is_blamed(void **state)
     assert_non_null(strstr(err.text, "ulimit"));
 }
 
-/* As at the end of a forked program that tidies up: its parent's region is not its own. */
+/* For example at the end of a forked program that cleans up: the child does not own its parent's
+ * region. */
 static void a_forked_child_closes_nothing(void **state)
 {
     struct owners *o = *state;
@@ -198,7 +199,7 @@ static void a_forked_child_closes_nothing(void **state)
 
 enum { ODD_PIECES = 2000 };
 
-/* Cut where it fits nobody: of 0 to 4,999 bytes, so that what is asked for at once spans many. */
+/* Cuts memory into odd pieces of 0 to 4,999 bytes, so that each request spans many. */
 static size_t cut(char *memory, struct muster_elastic_piece *ret, size_t factor)
 {
     size_t used = 0;
@@ -262,7 +263,7 @@ static int enough(void *context)
     return *(int *)context;
 }
 
-/* The owner is a process that does not answer: nobody is there behind the listening socket. */
+/* The owner is a process that does not answer: no thread serves the listening socket. */
 static void a_read_can_be_interrupted(void **state)
 {
     struct owners *o = *state;
@@ -308,8 +309,8 @@ static void receive_all(int fd, void *to, size_t bytes)
     }
 }
 
-/* It asks for more than sockets hold and takes nothing, as one does that waits for another owner:
- * neither do others wait for it, nor is it hung up on. */
+/* The reader asks for more than sockets hold and takes nothing, as a reader does that waits for
+ * another owner. Other readers do not wait for it, and it is not disconnected. */
 static void a_reader_that_waits_holds_nobody_up(void **state)
 {
     enum { ASKS = 24 };
@@ -367,7 +368,7 @@ static bool answer_question(int fd, const struct region_ask *ask, const char *st
            send(fd, state, (size_t)ask->bytes, MSG_NOSIGNAL) == (ssize_t)ask->bytes;
 }
 
-/* The first owner has the only piece. No stamp is sent before both are asked for. */
+/* The first owner has the only piece. No stamp is sent before both owners are asked for it. */
 static void *wait_for_both_questions(void *context)
 {
     const struct stamped *s = context;
@@ -430,8 +431,8 @@ __attribute__((no_sanitize("thread"))) static void wait_until_written(const vola
     }
 }
 
-/* We are the second owner, and answer only when the first one's piece has been read, and its memory
- * then been written and shown as the same version again. */
+/* This test is the second owner. It answers only when the first owner's piece has been read, and
+ * its memory has then been written and shown as the same version again. */
 static void the_same_version_again_is_another(void **state)
 {
     struct owners *o = *state;
@@ -474,7 +475,7 @@ static void the_same_version_again_is_another(void **state)
 
 /* ---- an owner that dies ---- */
 
-/* Says which member it is, and when it is told so has a child and says which. */
+/* Says which member it is. When it is told to, it has a child and says which process that is. */
 static void own_and_have_a_child(int from, int to)
 {
     static char memory[100], byte;
@@ -494,7 +495,8 @@ static void own_and_have_a_child(int from, int to)
     _exit(0);
 }
 
-/* As with workers that load data: what a child inherits must not look like its parent's life. */
+/* For example workers that load data: the descriptors that a child inherits must not look as if its
+ * parent lived. */
 static void a_dead_owner_is_named_though_its_child_lives(void **state)
 {
     (void)state;
@@ -537,7 +539,8 @@ struct training {
     _Atomic int over;
 };
 
-/* Readers under way may see it happen, and must not believe it: no race to complain of. */
+/* Readers may see the change while they read, and must not accept the data: this race is intended.
+ */
 __attribute__((no_sanitize("thread"))) static void overwrite(volatile char *memory, char value)
 {
     for (int b = 0; b < BYTES; b++) {
@@ -545,8 +548,8 @@ __attribute__((no_sanitize("thread"))) static void overwrite(volatile char *memo
     }
 }
 
-/* Every version fills the memory with its own byte, and stays a little while; longer and longer, so
- * that at last a slow machine reads one whole. */
+/* Every version fills the memory with its own byte, and stays for a while; longer each time, so
+ * that in the end a slow machine reads a whole version. */
 static void *train(void *context)
 {
     struct training *t = context;
@@ -574,7 +577,7 @@ static void a_read_is_of_one_version(void **state)
         uint64_t version = atomic_load(&t.version);
         int r = read_all(o, version, &err);
         assert_true(r == 0 || r == MUSTER_ECONFLICT);
-        if (r == 0) { /* each byte is like the one before it */
+        if (r == 0) { /* each byte is equal to the one before it */
             assert_true(o->read[0] == (char)version);
             assert_memory_equal(o->read + 1, o->read, BYTES - 1);
             good++;
@@ -584,7 +587,7 @@ static void a_read_is_of_one_version(void **state)
     pthread_join(thread, NULL);
 }
 
-/* Files of checkpoints have it. */
+/* The checksum must not change, because files of checkpoints contain it. */
 static void a_checksum_stays_what_it_is(void **state)
 {
     char data[77];

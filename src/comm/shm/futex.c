@@ -47,7 +47,8 @@ void futex_wait_any(_Atomic uint32_t *const *words, const uint32_t *values, int 
     if (num > 1 && has_waited(wait_many(words, values, num, timeout_ms))) {
         return;
     }
-    /* One word, or no such call: the others are seen at the next slice. */
+    /* There is only one word, or this kernel cannot wait for several: then the other words are seen
+     * at the next slice. */
     struct timespec most = {timeout_ms / 1000, timeout_ms % 1000 * 1000000L};
     (void)syscall(SYS_futex, words[0], FUTEX_WAIT, values[0], &most, NULL, 0);
 }

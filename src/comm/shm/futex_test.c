@@ -24,7 +24,7 @@ static int sleep_on_two(void)
     return deadline_now_ns() - start >= SLEEP_MS * INT64_C(1000000) ? SLEPT : CAME_BACK;
 }
 
-/* In a child: the filter stays for good. */
+/* Runs in a child, because the filter cannot be removed. */
 static int refuse_and_sleep(int code)
 {
     int r = refuse_call(SYS_futex_waitv, code);

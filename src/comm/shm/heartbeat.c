@@ -20,7 +20,7 @@ static struct {
     bool running;
     uint32_t thread_id;
     struct robust_list_head list;
-    struct heartbeat_word word; /* of the process itself */
+    struct heartbeat_word word; /* the process's own word */
     struct heartbeat_watch *watches;
 } heartbeat = {.mutex = PTHREAD_MUTEX_INITIALIZER, .started = PTHREAD_COND_INITIALIZER};
 
@@ -37,7 +37,7 @@ static void unlock_in_parent(void)
     pthread_mutex_unlock(&heartbeat.mutex);
 }
 
-/* The child has no threads of ours and no communicators. */
+/* The child has no thread of ours and no communicators. */
 static void forget_in_child(void)
 {
     atomic_fetch_add(&process, 1);
@@ -61,8 +61,8 @@ static void beat_all(void)
     pthread_mutex_unlock(&heartbeat.mutex);
 }
 
-/* At every instant the list is whole, or the entry is in list_op_pending: kill -9 may come at any
- * instant. */
+/* At every instant the list is complete, or the entry is in list_op_pending, because kill -9 may
+ * come at any instant. */
 static void own(struct heartbeat_word *word)
 {
     heartbeat.list.list_op_pending = &word->node;
@@ -78,7 +78,7 @@ static void own(struct heartbeat_word *word)
 static void *run(void *unused)
 {
     (void)unused;
-    /* This thread uses no robust mutexes, so that the C library's list may give way to ours. */
+    /* This thread uses no robust mutexes, so our list may replace that of the C library. */
     pthread_mutex_lock(&heartbeat.mutex);
     heartbeat.list.list.next = &heartbeat.list.list;
     heartbeat.list.futex_offset =
@@ -100,7 +100,7 @@ static void *run(void *unused)
     return NULL;
 }
 
-/* Signals are for the user's threads. */
+/* The thread blocks all signals, because they are for the user's threads. */
 static int start_thread(void)
 {
     sigset_t all, before;
@@ -178,7 +178,7 @@ bool heartbeat_is_dead(const struct heartbeat_word *word)
     return atomic_load_explicit(&word->owner, memory_order_acquire) & FUTEX_OWNER_DIED;
 }
 
-/* Called where no sanitizer may look: in the witness. */
+/* Called in the witness, where no sanitizer may check it. */
 __attribute__((no_sanitize("address", "undefined"))) bool heartbeat_is_over(void)
 {
     return atomic_load_explicit(&heartbeat.word.owner, memory_order_relaxed) & FUTEX_OWNER_DIED;

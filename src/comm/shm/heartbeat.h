@@ -14,7 +14,7 @@
 
 struct heartbeat_word;
 
-/* The thread calls beat every time, heartbeat_join the first time. */
+/* The thread calls beat at each heartbeat; heartbeat_join makes the first call. */
 struct heartbeat_watch {
     void (*beat)(void *context);
     void *context;
@@ -23,19 +23,19 @@ struct heartbeat_watch {
 
 enum { HEARTBEAT_MS = 50 };
 
-/* Starts the thread when it is not there. word and watch stay until heartbeat_leave. */
+/* Starts the thread if it does not run. word and watch must stay valid until heartbeat_leave. */
 int heartbeat_join(struct heartbeat_word *word, struct heartbeat_watch *watch,
                    struct muster_err *err);
-/* When it returns, watch is not being called and will not be again, and the word is no longer ours.
- */
+/* When it returns, watch is not being called and will not be called again, and the word is no
+ * longer ours. */
 void heartbeat_leave(struct heartbeat_word *word, struct heartbeat_watch *watch);
 
-/* The kernel says that the word's owner is no more. */
+/* Whether the kernel has marked the word's owner as dead. */
 bool heartbeat_is_dead(const struct heartbeat_word *word);
 
-/* Our own heartbeat has ended: this process dies, or runs another program. Called by processes that
- * share its memory. */
+/* Whether our own heartbeat has ended: this process dies, or runs another program. Called by
+ * processes that share its memory. */
 bool heartbeat_is_over(void);
 
-/* Differs in a child after fork(), where our threads do not exist. */
+/* Returns a number that differs in a child after fork(), where our threads do not exist. */
 uint32_t heartbeat_process(void);

@@ -8,7 +8,7 @@
 
 #include "comm/shm/segment.h"
 
-/* Called between two looks at a line that another core is to write. */
+/* Called between two looks at a line that another core will write. */
 static inline void line_pause(void)
 {
 #if defined(__x86_64__)
@@ -18,10 +18,11 @@ static inline void line_pause(void)
 #endif
 }
 
-/* Makes the lines of a slot that we have just read ours, by writing back a word of each: its owner
- * then overwrites it at full speed, where taking back a shared line costs 8 ns (measured, AMD Zen;
- * not for Intel: schedule/tuning.h). The caller must be the slot's only reader. */
-enum { LINE_CLAIM_FROM_BYTES = 512 }; /* of less it is not worth its while */
+/* Makes this core the owner of the lines of a slot that it has just read, by writing back a word of
+ * each. The writer of the slot then overwrites it at full speed, while taking back a shared line
+ * costs 8 ns (measured, AMD Zen; not used for Intel: schedule/tuning.h). The caller must be the
+ * slot's only reader. */
+enum { LINE_CLAIM_FROM_BYTES = 512 }; /* below this size it does not pay */
 static inline void line_claim(void *start, size_t bytes)
 {
     for (size_t at = 0; at < bytes; at += SEGMENT_LINE) {
@@ -31,9 +32,9 @@ static inline void line_claim(void *start, size_t bytes)
     }
 }
 
-/* Sends what we have just written to the cache that all cores share, where the reader fetches it
- * from sooner; for a writer that has nothing else to do, as a line takes 10 ns (measured, Intel:
- * 512 B 0.75 and 0.63 us). Where there is no such instruction it does nothing. */
+/* Sends what this core has just written to the cache that all cores share, where the reader can
+ * fetch it sooner. For a writer that has nothing else to do, because a line takes 10 ns (measured,
+ * Intel: 512 B 0.75 and 0.63 us). Does nothing on a processor without such an instruction. */
 static inline void line_demote(const void *start, size_t bytes)
 {
 #if defined(__x86_64__)
@@ -46,9 +47,9 @@ static inline void line_demote(const void *start, size_t bytes)
 #endif
 }
 
-/* Begins to take a line for writing from the core that has it; a write some hundred nanoseconds
- * later need not wait. An atomic instruction in between would wait for the write, and calls have
- * some. */
+/* Begins to take a line for writing from the core that has it, so that a write some hundred
+ * nanoseconds later need not wait. An atomic instruction in between would wait for the write, and
+ * calls contain some. */
 static inline void line_fetch(const void *line)
 {
 #if defined(__x86_64__)
@@ -58,7 +59,7 @@ static inline void line_fetch(const void *line)
 #endif
 }
 
-/* Copies out of a slot, and claims its lines if that is to be done. */
+/* Copies out of a slot, and claims its lines if `claims` is set. */
 static inline void line_take(void *to, void *from, size_t bytes, bool claims)
 {
     if (!claims) {

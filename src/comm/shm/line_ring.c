@@ -9,16 +9,17 @@
 
 _Static_assert(LINE_RING_BLOCK_BYTES % SEGMENT_LINE == 0, "blocks are whole lines");
 
-/* The sender of an answer waits for the lines that it claims. */
+/* Smaller messages are not claimed, because the sender of an answer would wait for the claimed
+ * lines. */
 enum { CLAIM_ABOVE_BYTES = 2 * SEGMENT_LINE };
 enum { EXPECTED_LINES = 2 };
 /* Lines are taken this many bytes ahead of the copy. */
 enum { AHEAD_BYTES = 1024 };
 
-/* The line of a header. */
+/* The line that holds a header. */
 struct header_line {
     _Atomic uint64_t stamp; /* the place of this line in the stream, from 1 */
-    uint64_t published;     /* bytes of data with it */
+    uint64_t published;     /* bytes of data that are published with it */
     char header[LINE_RING_HEADER_BYTES];
 };
 
@@ -27,7 +28,7 @@ static uint64_t end_of_line(uint64_t at)
     return (at + SEGMENT_LINE - 1) / SEGMENT_LINE * SEGMENT_LINE;
 }
 
-/* The address in the ring of this position of the stream. */
+/* Returns the offset in the ring of this position of the stream. */
 static size_t place_of(const struct line_ring_end *end, uint64_t at)
 {
     return (size_t)at & (end->ring_bytes - 1);
@@ -39,22 +40,22 @@ static struct header_line *line_at(struct stream_ring *ring, const struct line_r
     return (struct header_line *)(void *)(ring->data + place_of(end, at));
 }
 
-/* Bytes from here on that lie in one piece. */
+/* Returns the bytes from here on that lie in one piece. */
 static size_t straight(const struct line_ring_end *end)
 {
     return end->ring_bytes - place_of(end, end->at);
 }
 
-/* The compiler copies a size that it knows to be limited by `rep movs`, which starts slowly. */
+/* Hides the limit of `bytes`, because the compiler would copy with `rep movs`, which starts slowly.
+ */
 static void copy(void *to, const void *from, size_t bytes)
 {
     __asm__("" : "+r"(bytes));
     memcpy(to, from, bytes);
 }
 
-/* The stores of a copy by itself wait for their lines, which the reader's core has, a few at a
- * time.
- */
+/* Takes lines ahead of the copy: the stores of a plain copy wait for their lines, which are in the
+ * reader's cache, a few at a time. */
 static __attribute__((noinline)) void copy_ahead(char *to, const char *from, size_t bytes)
 {
     size_t done = 0;
@@ -79,7 +80,8 @@ static void copy_in(struct stream_ring *ring, const struct line_ring_end *end, c
     }
 }
 
-/* Whole lines that the writer knows to be free, but for the one that is cleared after a message. */
+/* Returns the bytes of whole lines that the writer knows to be free, except the line that is
+ * cleared after a message. */
 static size_t plan_room(const struct line_ring_end *end)
 {
     size_t used = (size_t)(end->at - end->other);
@@ -95,8 +97,8 @@ static size_t room(struct stream_ring *ring, struct line_ring_end *end, size_t w
     return plan_room(end);
 }
 
-/* Data that was there a lap ago may look like the stamp of the next message. It hardly ever does:
- * to look costs less than to take the line from the reader's core. */
+/* Old data of the last lap may look like the stamp of the next message. This almost never happens,
+ * so a look first costs less than taking the line from the reader's core. */
 static void clear_stamp(struct header_line *line, uint64_t at)
 {
     if (atomic_load_explicit(&line->stamp, memory_order_relaxed) == at + 1) {
@@ -156,7 +158,7 @@ bool line_ring_write(struct stream_ring *ring, struct line_ring_end *end, const 
     line->published = wanted - SEGMENT_LINE;
     end->at += SEGMENT_LINE;
     size_t first = size_min(bytes, straight(end));
-    if (first > 0) { /* else data may be NULL */
+    if (first > 0) { /* otherwise data may be NULL */
         copy(ring->data + place_of(end, end->at), data, first);
     }
     if (first < bytes) {
@@ -239,7 +241,7 @@ size_t line_ring_get(struct stream_ring *ring, struct line_ring_end *end, void *
 {
     if (end->other == end->at) {
         uint64_t written = atomic_load_explicit(&ring->written, memory_order_acquire);
-        /* It is not written with the first of a message. */
+        /* `written` is not updated with the first part of a message. */
         end->other = written > end->at ? written : end->at;
         assert(end->other - end->at <= end->ring_bytes);
     }

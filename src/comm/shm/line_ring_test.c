@@ -18,7 +18,7 @@ static int begin(void **state)
     return 0;
 }
 
-/* The byte at this place of a stream; lines and blocks differ. */
+/* Returns the byte at this place of a stream; lines and blocks differ. */
 static char byte_at(size_t at)
 {
     return (char)(at * 31 + at / SEGMENT_LINE * 7 + at / LINE_RING_BLOCK_BYTES * 3);
@@ -70,7 +70,7 @@ static void nothing_comes_before_it_is_published(void **state)
     assert_int_equal(line_ring_put(&ring, &out, put, sizeof put), sizeof put);
     assert_false(line_ring_take_header(&ring, &in, read));
     line_ring_publish(&ring, &out, true);
-    assert_int_equal(ring.written, 0); /* the header says it */
+    assert_int_equal(ring.written, 0); /* the header says how much was published */
     assert_true(line_ring_take_header(&ring, &in, read));
     assert_memory_equal(read, header, sizeof read);
     assert_int_equal(line_ring_get(&ring, &in, got, sizeof got, true), sizeof got);
@@ -94,7 +94,8 @@ static void a_message_without_data(void **state)
     assert_false(line_ring_take_header(&ring, &in, read));
 }
 
-/* What lies where a header will be, from before, is no header: every word of it looks like one. */
+/* Old data in the place of the next header is not taken for a header, even if every word of it
+ * looks like one. */
 static void old_data_is_no_header(void **state)
 {
     (void)state;
@@ -103,7 +104,7 @@ static void old_data_is_no_header(void **state)
     for (size_t lines = 1; lines < 4; lines++) {
         begin(NULL);
         size_t bytes = STREAM_BYTES - (lines + 2) * SEGMENT_LINE;
-        /* In each line the stamp of the same line, once round. */
+        /* Puts the stamp of each line into that line, one lap ahead. */
         for (size_t i = 0; i < bytes / sizeof *data; i++) {
             data[i] = STREAM_BYTES + (i / 8 + 1) * SEGMENT_LINE + 1;
         }
@@ -129,7 +130,7 @@ static void old_data_is_no_header(void **state)
     }
 }
 
-/* But for a line, which is cleared after a message. */
+/* The ring takes as much as it holds, except a line, which is cleared after a message. */
 static void a_full_ring_takes_no_more(void **state)
 {
     (void)state;
@@ -144,11 +145,11 @@ static void a_full_ring_takes_no_more(void **state)
     assert_int_equal(sum, STREAM_BYTES - SEGMENT_LINE);
     assert_true(line_ring_take_header(&ring, &in, read));
     assert_int_equal(line_ring_get(&ring, &in, block, SEGMENT_LINE, true), SEGMENT_LINE);
-    /* The header's line is room again, too. */
+    /* The header's line is free again, too. */
     assert_int_equal(line_ring_put(&ring, &out, block, sizeof block), SEGMENT_LINE);
     assert_int_equal(line_ring_put(&ring, &out, block, sizeof block), SEGMENT_LINE);
     line_ring_publish(&ring, &out, false);
-    /* Part of a line that was read is no room yet; the writer that has looked looks again. */
+    /* A line that was read only in part is not free yet; the writer that has looked looks again. */
     assert_int_equal(line_ring_put(&ring, &out, block, 1), 0);
     assert_int_equal(line_ring_get(&ring, &in, block, 10, true), 10);
     assert_int_equal(line_ring_put(&ring, &out, block, 1), 0);
@@ -158,7 +159,7 @@ static void a_full_ring_takes_no_more(void **state)
 
 enum { STREAM = 3000000 };
 
-/* Messages of all lengths up to some blocks. */
+/* Returns message lengths from 1 byte up to some blocks. */
 static size_t length_of(size_t message)
 {
     return message * message * 37 % (3 * LINE_RING_BLOCK_BYTES) + 1;
@@ -195,7 +196,7 @@ static void a_part_of_the_ring_is_a_ring(void **state)
     }
 }
 
-/* Over the end of the memory, too, and in any order with messages in parts. */
+/* Also across the end of the memory, and mixed with messages in parts. */
 static void whole_messages_are_written_and_taken(void **state)
 {
     (void)state;
@@ -246,7 +247,7 @@ static void what_has_no_room_is_not_written(void **state)
     assert_true(line_ring_write(&ring, &out, header, data, sizeof data));
 }
 
-/* Some of them lie behind the end of the memory; and what is unread stays what it is. */
+/* Some of the lines are behind the end of the memory; and unread data is not changed. */
 static void lines_that_are_fetched_ahead_are_not_changed(void **state)
 {
     (void)state;
@@ -314,7 +315,7 @@ static void two_threads_pass_all_bytes(void **state)
             line_ring_take(&ring, &in, data, bytes, message % 2);
         }
         for (size_t done = whole ? bytes : 0, n; done < bytes; done += n) {
-            /* Not always as much as there is. */
+            /* Does not always take all that is available. */
             size_t wanted = message % 3 ? bytes - done : (bytes - done + 1) / 2;
             n = line_ring_get(&ring, &in, data + done, wanted, message % 2);
             if (n == 0) {

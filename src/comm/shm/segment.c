@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The format lies in the last word of the first page, where every version looks for it. It changes
- * with the layout. */
+/* The format number is in the last word of the first page, where every version looks for it. It
+ * changes when the layout changes. */
 static const uint64_t format = UINT64_C(0x6d7573746572) << 16 | 7;
 
 static _Atomic uint64_t *format_of(const struct segment *s)
@@ -85,7 +85,8 @@ static int map(struct segment *s, struct muster_err *err)
     return 0;
 }
 
-/* Filters of system calls, of containers and sandboxes, answer with the first. */
+/* Returns advice for an error. System-call filters of containers and sandboxes answer with the
+ * first of these errors. */
 static const char *way_out(int error)
 {
     return error == EPERM || error == EACCES || error == ENOSYS
@@ -121,8 +122,8 @@ int segment_create(int size, struct segment *ret, struct muster_err *err)
     return r;
 }
 
-/* When a file ends before its mapping does, or is truncated later, a touch of the missing part is a
- * SIGBUS. */
+/* If a file ends before its mapping does, or is truncated later, an access to the missing part
+ * causes a SIGBUS. */
 static bool has_size(const struct segment *s)
 {
     struct stat file;
@@ -165,7 +166,7 @@ void segment_close(struct segment *s)
     }
 }
 
-/* Touches this rank's part now, so that too little memory is an error here and not a SIGBUS later.
+/* Touches this rank's part now, so that a lack of memory is an error here and not a SIGBUS later.
  */
 static int populate(char *start, size_t bytes)
 {
@@ -187,7 +188,7 @@ int segment_extend(struct segment *s, size_t part_bytes, int my_index,
     size_t offset = s->file_bytes;
     size_t bytes = part_bytes * (size_t)s->size;
     s->file_bytes += bytes;
-    /* Every rank asks for the same size: growing twice to it is harmless. */
+    /* Every rank asks for the same size, so it does no harm to grow to it twice. */
     if (ftruncate(s->fd, (off_t)s->file_bytes) < 0) {
         return muster_fail(err, MUSTER_ENOMEM, "cannot grow shared memory to %zu bytes: %s",
                            s->file_bytes, strerror(errno));

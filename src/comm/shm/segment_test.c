@@ -15,7 +15,7 @@
 
 enum { AS_EXPECTED = 0, NO_FILTER = 2, OTHER_WORDS = 3 };
 
-/* As a container's seccomp filter does. */
+/* Refuses the call as a container's seccomp filter does. */
 static int refuse_memfd(void)
 {
     struct sock_filter rules[] = {

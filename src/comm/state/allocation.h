@@ -6,15 +6,15 @@
 
 /* Memory of muster_comm_alloc: a part for each local rank. */
 struct allocation {
-    struct segment_extension parts; /* base NULL: released */
-    size_t size_bytes;              /* of what the user sees of a part */
+    struct segment_extension parts; /* base is NULL when it was released */
+    size_t size_bytes;              /* bytes of a part that the user sees */
 };
 
 enum { COMM_MAX_ALLOCATIONS = 1024, ALLOCATION_SKEW_LINES = 27 };
 
-/* The start of the user's memory of a rank: at another offset in its page than that of the ranks
- * beside it. AMD's L1 cache finds a line by a hash of its virtual address, and where two hashes and
- * offsets are equal, as they are for half of all mappings, a loop over both takes four times as
+/* Returns the start of a rank's memory for the user. It has another offset in its page than that of
+ * the neighbouring ranks: AMD's L1 cache finds a line by a hash of its virtual address, and if two
+ * hashes and offsets are equal, as for half of all mappings, a loop over both takes four times as
  * long. */
 static inline char *allocation_start(const struct allocation *allocation, int local)
 {

@@ -6,8 +6,8 @@
  */
 #include "comm/state/call_log.h"
 
-/* A digest of the blocks' lengths, in 32 bits; never 0. In an all-to-all each rank knows only its
- * own. */
+/* Returns a digest of the blocks' lengths, in 32 bits; never 0. In an all-to-all each rank knows
+ * only its own lengths, so they are not part of it. */
 static uint64_t counts_digest(const struct prepared *call, int size)
 {
     uint64_t mix = 1;
@@ -43,7 +43,7 @@ void call_log_begin(struct muster_comm *comm, struct task *task)
     call_log_write(comm, task->number, task->call.shape, task->call.total);
 }
 
-/* The holder of the messages' lane writes; more than there is room for are not recorded. */
+/* Called by the holder of the messages' lane. If there is no room, the message is not recorded. */
 static void record_message(struct flight *flight, struct task *task)
 {
     for (int slot = 0; slot < FLIGHT_MESSAGES; slot++) {

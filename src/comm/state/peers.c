@@ -47,8 +47,8 @@ bool peers_kill(struct muster_comm *comm, int rank)
     if (fd < 0) {
         return false;
     }
-    /* Still alive after the descriptor is open: the number cannot have been given to another
-     * process. */
+    /* It is still alive after the descriptor was opened, so the process id cannot have been given
+     * to another process. */
     if (!heartbeat_is_dead(&c->heartbeat) && pid != getpid()) {
         (void)syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
     }
@@ -71,7 +71,7 @@ int64_t peers_ended_after_ms(const struct muster_comm *comm, int rank)
     return ended ? comm->heartbeat_timeout_ms : 0;
 }
 
-/* Reads the status of its threads in /proc. */
+/* Whether a debugger traces the thread whose /proc status is at `path`. */
 static bool is_traced(const char *path)
 {
     char text[1024];

@@ -5,26 +5,28 @@
 
 #include "comm/state/state.h"
 
-/* The control words of a rank of this host. */
+/* Returns the control words of a rank of this host. */
 static inline struct control *peers_control(const struct muster_comm *comm, int rank)
 {
     assert(comm->peers[rank].local >= 0);
     return segment_control(&comm->segment, comm->peers[rank].local);
 }
 
-/* A suspected rank of this host. True once the kernel has confirmed its death: from then on it
- * writes nothing. */
+/* Kills a suspected rank of this host. Returns true if the kernel has confirmed its death: then it
+ * writes nothing any more. */
 bool peers_kill(struct muster_comm *comm, int rank);
-/* A rank of this host was silent for so long, and its process was ended for that; 0: it was not. */
+/* Returns how long a rank of this host was silent, if its process was killed for that; 0: it was
+ * not. */
 int64_t peers_ended_after_ms(const struct muster_comm *comm, int rank);
-/* A debugger has hold of that rank's heartbeat thread: that it is silent says nothing. Of a rank of
- * this host whose process ids mean the same here; of any other false. Reads /proc. */
+/* Whether a debugger holds that rank's heartbeat thread; then its silence means nothing. Only for a
+ * rank of this host whose process ids mean the same here, otherwise false. Reads /proc. */
 bool peers_is_traced(const struct muster_comm *comm, int rank);
 /* Whether a debugger holds this rank; called on its heartbeat thread. */
 bool peers_this_thread_is_traced(void);
-/* The rank whose end we know, as a word for others: 1 + a rank that is proven dead, else the
- * negative of 1 + one that is suspected; 0: none. */
+/* Returns the failed rank that this rank knows of, as a word for others: 1 + the rank if it is
+ * proven dead, or the negative of that if it is suspected; 0: none. */
 int peers_failed_rank(const struct muster_comm *comm);
-/* Another rank's word about a third, unless it is of this host: of those we know better. */
+/* Takes another rank's word about a third rank, unless that rank is of this host: this rank knows
+ * better about those. */
 void peers_believe(struct muster_comm *comm, int failed_rank);
 enum muster_peer_state peers_state(const struct muster_comm *comm, int rank);

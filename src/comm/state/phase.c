@@ -28,7 +28,7 @@ void phase_init(struct comm_life *life)
     atomic_store(&life->word, word_of(COMM_FORMING, 0));
 }
 
-/* False: it is not in that phase any more. */
+/* Returns false if the communicator is not in that phase any more. */
 static bool step(struct comm_life *life, enum comm_phase from, int from_code, enum comm_phase to,
                  int to_code)
 {

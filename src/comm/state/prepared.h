@@ -22,17 +22,17 @@ struct prepared {
     int tag;
     const void *in;
     void *out;
-    size_t count;             /* 0: a barrier, or counts say it */
-    const size_t *in_counts;  /* NULL: the kind has none … */
-    const size_t *out_counts; /* … or none were given */
+    size_t count;             /* 0 for a barrier, or if there are counts */
+    const size_t *in_counts;  /* NULL: the kind has no counts, or none were given */
+    const size_t *out_counts; /* NULL: the same */
     bool rooted;              /* the kind has a root */
     int lane;
     size_t unit;                   /* bytes of an element */
-    size_t bytes;                  /* of count elements */
-    int divisor;                   /* of an average; else 1 */
-    struct reduce_kernels kernels; /* all NULL: it reduces nothing */
-    uint64_t shape; /* what must be equal on all ranks: kind, type, operation, root … */
-    uint64_t total; /* … and elements */
+    size_t bytes;                  /* bytes of count elements */
+    int divisor;                   /* for an average; otherwise 1 */
+    struct reduce_kernels kernels; /* all NULL if the call reduces nothing */
+    uint64_t shape; /* what must be equal on all ranks: kind, type, operation and root, … */
+    uint64_t total; /* … and the number of elements */
 };
 
 static inline bool prepared_reduces(const struct prepared *call)

@@ -19,30 +19,32 @@ struct task;
 
 /* A schedule that is run within a team. */
 struct exchange {
-    struct schedule_exchange plan; /* its ranks are indices of the team */
+    struct schedule_exchange plan; /* its ranks are indices in the team */
     const struct team *team;
     const char *in;
     char *out;
     reduce_fn reduce;
     int divisor;
     bool begun;
-    uint32_t base;      /* of the boards' rounds */
-    uint32_t link_base; /* of the links' rounds */
+    uint32_t base;      /* number of its first round on boards */
+    uint32_t link_base; /* number of its first round on links */
     struct schedule_rounds at;
 };
 
 /* A send or a receive. */
 struct transfer {
-    size_t done; /* sent, with the header */
+    size_t done; /* bytes that were sent, including the header */
     bool ended;
     bool too_big;
     struct muster_message message;
-    struct task *next;  /* posted, waiting to be sent to the same rank, or ended */
-    uint64_t offer_end; /* of a send that was offered: its place in the stream: offer.h */
-    int recorded;       /* 1 + its place in the flight record; 0: it does not wait */
+    struct task *next;  /* the next task that is posted, waits to be sent to the same rank, or
+                           has ended */
+    uint64_t offer_end; /* for a send that was offered: the end of its offer in the stream
+                           (offer.h) */
+    int recorded;       /* 1 + its place in the flight record; 0: it is not recorded */
 };
 
-/* Room for what an algorithm keeps: only algorithm/way.h knows it. */
+/* Room for the state of an algorithm, which only algorithm/way.h knows. */
 enum { TASK_WAY_BYTES = 512 };
 
 struct task {
@@ -51,14 +53,15 @@ struct task {
     uint32_t signature;
     int lane;
     int (*step)(struct muster_comm *comm, struct task *task, struct muster_err *err);
-    int waiting; /* for this rank, when a step returned 0; MUSTER_ANY_SOURCE: for any */
+    int waiting; /* the rank that the task waits for when a step returned 0; MUSTER_ANY_SOURCE:
+                    any rank */
     bool begun;
-    bool queued;               /* in a lane, whose holder reads messages for all in it */
+    bool queued;               /* in a lane, whose holder reads the messages of all its tasks */
     bool moved;                /* something was done since this was last cleared */
-    uint32_t link_rounds;      /* that this call took so far, on links */
-    const struct team *linked; /* whose frames it needs; NULL: nobody's */
+    uint32_t link_rounds;      /* rounds that this call has taken on links so far */
+    const struct team *linked; /* the ranks whose frames it needs; NULL: none */
     struct exchange exchange;
     alignas(void *) char way[TASK_WAY_BYTES]; /* way_of() */
     struct transfer transfer;
-    uint64_t words[COMM_WORDS]; /* of this rank, to lane->words */
+    uint64_t words[COMM_WORDS]; /* of this rank; they are gathered into lane->words */
 };

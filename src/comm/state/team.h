@@ -3,6 +3,7 @@
 
 #include "comm/state/state.h"
 
-/* Called after the peers are placed; lowest[r] is the lowest rank on r's host. False: no memory. */
+/* Called after the peers are placed; lowest[r] is the lowest rank on r's host. Returns false if
+ * there is no memory. */
 bool team_init(struct muster_comm *comm, const int *lowest);
 void team_done(struct muster_comm *comm);

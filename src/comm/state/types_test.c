@@ -62,7 +62,7 @@ static void a_total_that_overflows_is_the_most(void **state)
 
 enum { COUNT = 4, SIZE = 3, RANK = 1 };
 
-/* The output lies `by` elements behind the input, or before it. */
+/* Whether the output overlaps the input if it lies `by` elements behind it, or before it. */
 static bool overlaps(struct prepared call, int by)
 {
     static float memory[64];
@@ -72,14 +72,14 @@ static bool overlaps(struct prepared call, int by)
     return types_is_in_place(&call, RANK, SIZE);
 }
 
-/* From where to where the output may lie and touch the input: both ends are looked at. */
+/* Checks where the output begins and stops to overlap the input, at both ends. */
 static void overlap_is_seen_to_the_element(void **state)
 {
     (void)state;
     static const size_t counts[] = {2, 3, 4};
     static const struct {
         struct prepared call;
-        int in, out; /* elements of each */
+        int in, out; /* elements of input and output */
     } calls[] = {
         {{.kind = MUSTER_ALL_REDUCE, .count = COUNT}, COUNT, COUNT},
         {{.kind = MUSTER_REDUCE, .count = COUNT}, COUNT, COUNT},

@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 int64_t deadline_now_ns(void);
-/* Counts from now on; a timeout of centuries never ends. */
+/* Returns the deadline, counted from now; a timeout of centuries never ends. */
 int64_t deadline_after_ms(int64_t timeout_ms);
-/* The time left, for poll: at least 0, at most a minute. */
+/* Returns the time left, for poll: at least 0, at most a minute. */
 int deadline_ms_left(int64_t deadline_ns);

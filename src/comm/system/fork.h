@@ -5,7 +5,8 @@
  */
 #pragma once
 
-/* forked is called in the child, where no other thread runs: it may close what it finds. */
+/* forked is called in the child, where no other thread runs, so it may close everything that it
+ * finds. */
 struct fork_watch {
     void (*forked)(void *context);
     void *context;
@@ -13,10 +14,10 @@ struct fork_watch {
 };
 
 void fork_remember(struct fork_watch *watch);
-/* One that is not remembered, or was in a parent, is fine. */
+/* The watch may be one that is not remembered, or that was remembered in a parent process. */
 void fork_forget(struct fork_watch *watch);
 
-/* Closes a descriptor that a watch would close in a child, and makes it -1; negative: nothing to
- * do. Forgotten first: a child that is forked at this instant must not close the number's next
- * owner. */
+/* Closes a descriptor that a watch would close in a child, and sets it to -1; does nothing if it is
+ * negative. The variable is set first: a child that is forked at this instant must not close a
+ * descriptor that gets the same number later. */
 void fork_close(int *fd);

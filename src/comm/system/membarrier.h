@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-/* False: the kernel, or a container's filter of system calls, has none for us. The first call of a
- * process that has several threads takes 4 to 15 ms (the kernel waits for a grace period of RCU),
- * all others some microseconds. */
+/* Returns false if the kernel, or a container's filter of system calls, refuses membarrier. The
+ * first call of a process that has several threads takes 4 to 15 ms (the kernel waits for a grace
+ * period of RCU), all other calls take some microseconds. */
 bool membarrier_register(void);

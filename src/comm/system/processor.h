@@ -6,6 +6,6 @@
 
 #include "schedule/tuning.h"
 
-/* What the processor says of itself, unless MUSTER_TUNING names a row. MUSTER_ECONFIG: there is no
- * such row. */
+/* Finds the row by what the processor says of itself, unless MUSTER_TUNING names a row.
+ * MUSTER_ECONFIG: there is no such row. */
 int processor_find(enum schedule_processor *ret, struct muster_err *err);

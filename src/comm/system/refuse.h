@@ -9,7 +9,7 @@
 
 enum { REFUSE_NO_FILTERS = 77 };
 
-/* 0, or REFUSE_NO_FILTERS. For good: in a child. */
+/* Returns 0 or REFUSE_NO_FILTERS. It cannot be undone, so it is called in a child. */
 static inline int refuse_call(long number, int code)
 {
     struct sock_filter rules[] = {

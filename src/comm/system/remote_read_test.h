@@ -10,14 +10,14 @@
 
 static struct {
     int count;
-    int failing, code;                /* the failing-th fails with this code; 0: none does.
-                                         Code 0: it gives another byte than is there */
-    size_t missing_bytes;             /* by which a large read is shorter than what was asked for */
-    void (*meanwhile)(void *context); /* during each read; NULL: nothing */
+    int failing, code;                /* the read with this number fails with this code; 0: none
+                                         does. Code 0: it returns another byte than the real one */
+    size_t missing_bytes;             /* a large read returns this many bytes less than asked for */
+    void (*meanwhile)(void *context); /* called during each read; NULL: nothing is called */
     void *context;
 } remote_reads;
 
-/* They are counted anew. */
+/* Counts the reads from 0 again. */
 static inline void remote_reads_begin(int failing, int code)
 {
     remote_reads.count = 0;

@@ -9,7 +9,8 @@
 #include <assert.h>
 #include <string.h>
 
-enum { SIZE_LIMIT = 4096 }; /* no struct grows to this: such a size was never set */
+/* No struct grows to this size; such a value was not set by a program. */
+enum { SIZE_LIMIT = 4096 };
 
 const struct sized_kind sized_options = SIZED_KIND(muster_comm_options, MUSTER_COMM_OPTIONS_INIT),
                         sized_store = SIZED_KIND(muster_store, MUSTER_STORE_INIT),
@@ -17,7 +18,7 @@ const struct sized_kind sized_options = SIZED_KIND(muster_comm_options, MUSTER_C
                         sized_message = SIZED_KIND(muster_message, MUSTER_MESSAGE_INIT),
                         sized_state = SIZED_KIND(muster_comm_state, MUSTER_COMM_STATE_INIT);
 
-/* The first field of each of these structs. */
+/* Returns the first field of any of these structs. */
 static size_t size_of(const void *theirs)
 {
     size_t bytes;
@@ -71,7 +72,7 @@ void sized_write(const struct sized_kind *kind, void *theirs, const void *own)
 int sized_refuse_err(struct muster_err *err)
 {
     size_t bytes = err->struct_size;
-    if (bytes != 0) { /* too small for anything that could be said */
+    if (bytes != 0) { /* the struct is too small for any text */
         return MUSTER_EINVAL;
     }
     return muster_fail(err, MUSTER_EINVAL,

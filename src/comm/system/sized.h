@@ -11,9 +11,9 @@
 
 #include <muster/err.h>
 
-/* What a caller's struct is called, and its initialiser, for messages. */
+/* The name of a caller's struct and of its initialiser, for messages. */
 struct sized_kind {
-    size_t bytes; /* as this library knows it */
+    size_t bytes; /* its size in this library */
     const char *name;
     const char *initializer;
 };
@@ -25,12 +25,13 @@ struct sized_kind {
 
 extern const struct sized_kind sized_options, sized_store, sized_call, sized_message, sized_state;
 
-/* Copies what the caller's struct has over *own, which holds the defaults. MUSTER_EINVAL: theirs is
- * NULL or was not initialised; MUSTER_EUNSUPPORTED: it sets fields that this library lacks. */
+/* Copies the fields that the caller's struct has to *own, which holds the defaults. MUSTER_EINVAL:
+ * theirs is NULL or was not initialised; MUSTER_EUNSUPPORTED: it sets fields that this library does
+ * not have. */
 int sized_read(const struct sized_kind *kind, void *own, const void *theirs,
                struct muster_err *err);
 
-/* The caller's struct is as large as this library's: it can be read as it is. */
+/* Whether the caller's struct is as large as this library's, so that it can be read as it is. */
 static inline bool sized_is_ours(const struct sized_kind *kind, const void *theirs)
 {
     size_t bytes = 0;
@@ -40,17 +41,18 @@ static inline bool sized_is_ours(const struct sized_kind *kind, const void *thei
     return bytes == kind->bytes;
 }
 
-/* Whether a result can be written to theirs later. */
+/* Checks whether a result can be written to theirs later. */
 int sized_check(const struct sized_kind *kind, const void *theirs, struct muster_err *err);
-/* Writes a result; what only the caller's struct has becomes zero. theirs has been checked. */
+/* Writes a result; fields that only the caller's struct has become zero. theirs must have been
+ * checked. */
 void sized_write(const struct sized_kind *kind, void *theirs, const void *own);
 
 int sized_refuse_err(struct muster_err *err);
-/* Comes first in each public function: err is NULL, or was initialised. */
+/* Called first in each public function: err must be NULL or initialised. */
 static inline int sized_check_err(struct muster_err *err)
 {
     return !err || err->struct_size >= offsetof(struct muster_err, text) ? 0
                                                                          : sized_refuse_err(err);
 }
-/* Copies a failure to err, unless that is NULL. */
+/* Copies a failure to err, unless err is NULL. */
 void sized_copy_err(struct muster_err *err, const struct muster_err *failure);

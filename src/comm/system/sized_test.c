@@ -32,7 +32,7 @@ static int tear_down(void **state)
     return munmap(g->pages, 2 * g->page_bytes);
 }
 
-/* The first size_bytes of a struct, with nothing behind them. */
+/* Returns the first size_bytes of a struct, with nothing behind them. */
 static void *cut(const struct guarded *g, const void *whole, size_t size_bytes)
 {
     char *at = g->pages + g->page_bytes - size_bytes;
@@ -197,7 +197,7 @@ static void a_smaller_error_has_a_shorter_sentence(void **state)
     assert_int_equal(old->code, MUSTER_EINVAL);
     assert_string_equal(old->text, "broadcast: ther");
 
-    /* A failure that was kept for later. */
+    /* This failure was kept for later. */
     struct muster_call call = MUSTER_CALL_INIT;
     call.kind = MUSTER_BROADCAST;
     call.peer = 3;
@@ -278,7 +278,8 @@ static void the_library_says_its_version(void **state)
     (void)snprintf(text, sizeof text, "%d.%d.%d", MUSTER_VERSION_MAJOR, MUSTER_VERSION_MINOR,
                    MUSTER_VERSION_PATCH);
     assert_string_equal(muster_version_string(), text);
-    assert_string_equal(muster_version_string(), MUSTER_VERSION); /* of CMakeLists.txt */
+    assert_string_equal(muster_version_string(), MUSTER_VERSION); /* the version in
+                                                                     CMakeLists.txt */
     assert_int_equal(muster_version(), MUSTER_VERSION_NUMBER);
 }
 

@@ -17,7 +17,8 @@ struct beat {
     uint32_t zero;
 };
 
-/* Connections that were accepted at one port share it; the pair of both ends is theirs alone. */
+/* Connections that were accepted at one port share this port; only the pair of both ends identifies
+ * one. */
 int beat_open(int connection)
 {
     struct sockaddr_storage here, there;
@@ -55,7 +56,7 @@ bool beat_receive(int fd, uint64_t generation, int rank, uint32_t *ret_word)
     struct beat beat;
     bool heard = false;
     ssize_t n;
-    /* An error that one of our beats was refused is reported once, before the beats that have
+    /* If one of our beats was refused, this error is reported once, before the beats that have
      * arrived. */
     while (fd >= 0 && ((n = recv(fd, &beat, sizeof beat, 0)) >= 0 || errno == ECONNREFUSED)) {
         if (n == (ssize_t)sizeof beat && is_of(&beat, generation, rank)) {

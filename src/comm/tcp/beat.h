@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The descriptor, or -1: there can be none. */
+/* Returns the descriptor; -1: not possible. */
 int beat_open(int connection);
-/* word: 0, or the last one (remote_heartbeat.c). */
+/* word: 0, or the last word (remote_heartbeat.c). */
 void beat_send(int fd, uint64_t generation, int rank, uint32_t word);
-/* True when that rank of this generation was heard since the last time; *ret_word keeps its value
- * unless a last word came. */
+/* Returns true if that rank of this generation was heard since the last call; *ret_word keeps its
+ * value unless a last word came. */
 bool beat_receive(int fd, uint64_t generation, int rank, uint32_t *ret_word);

@@ -15,7 +15,7 @@ static struct channel *channel_of(struct muster_comm *comm, const struct task *t
     return &comm->peers[rank].link->channels[task->lane];
 }
 
-/* A round is named within its call, of which the signature tells. */
+/* The flag names a round within its call; the signature identifies the call. */
 static uint64_t flag_of(const struct task *task, const struct exchange *x, size_t round)
 {
     return segment_flag(x->link_base + (uint32_t)round + 1, task->signature);
@@ -29,7 +29,8 @@ static void lose(struct muster_comm *comm, struct channel *c, int rank, int erro
 
 /* ---- sending ---- */
 
-/* What is left of a frame of which so many bytes have moved: 1 or 2 parts. */
+/* Lists the parts that remain of a frame, of which moved_bytes have moved. Returns their number: 1
+ * or 2. */
 static int parts_left(struct frame_header *header, const char *data, size_t data_bytes,
                       size_t moved_bytes, struct iovec *ret)
 {
@@ -62,7 +63,7 @@ static bool send_first(struct task *task, struct channel *c)
     return true;
 }
 
-/* Hands the kernel what it takes. */
+/* Gives the kernel as much as it takes. */
 static void flush(struct muster_comm *comm, struct task *task, struct channel *c, int rank)
 {
     assert(c->num <= LINK_PENDING);
@@ -109,7 +110,7 @@ void link_publish(struct muster_comm *comm, struct task *task, struct exchange *
 
 /* ---- receiving ---- */
 
-/* Header and piece at once: how long it should be is known. */
+/* Reads header and piece at once, because the length of the piece is known. */
 static bool read_some(struct muster_comm *comm, struct task *task, int rank, char *place,
                       size_t bytes)
 {
@@ -149,7 +150,7 @@ static int check_header(struct muster_comm *comm, struct task *task, const struc
     return 0;
 }
 
-/* Pieces to be reduced go through memory of the link. */
+/* Returns where a piece is read to: pieces to be reduced go through memory of the link. */
 static char *place_of(struct muster_comm *comm, struct task *task, const struct exchange *x,
                       size_t round, int from)
 {
@@ -161,7 +162,7 @@ static char *place_of(struct muster_comm *comm, struct task *task, const struct 
     return channel_of(comm, task, x->team->ranks[from])->scratch;
 }
 
-/* 1: this round's piece from that one of the team is here. */
+/* Returns 1 when this round's piece from that rank of the team has arrived. */
 static int receive(struct muster_comm *comm, struct task *task, const struct exchange *x,
                    size_t round, int from, struct muster_err *err)
 {
@@ -202,8 +203,9 @@ int link_arrived(struct muster_comm *comm, struct task *task, struct exchange *x
         if (!comm->peers[rank].link) {
             continue;
         }
-        /* Always both: two ranks that only read on while neither has room to write would wait for
-         * each other for ever. What was published ahead may still be on its way. */
+        /* Always writes and reads: two ranks that only read, while neither has written all, would
+         * wait for each other for ever. Frames that were published ahead may still be on their way.
+         */
         struct channel *c = channel_of(comm, task, rank);
         flush(comm, task, c, rank);
         bool sent = !channel_has_ended(c) && c->num <= x->at.published - (round + 1);
@@ -211,7 +213,7 @@ int link_arrived(struct muster_comm *comm, struct task *task, struct exchange *x
         if (r < 0) {
             return r;
         }
-        if (r == 0 || !sent) { /* of several, one of whom nothing more will come */
+        if (r == 0 || !sent) { /* of several ranks, names one from which nothing more will come */
             task->waiting = all || channel_has_ended(c) ? rank : task->waiting;
             all = 0;
         }
@@ -239,7 +241,7 @@ static int tell(const struct frame_header *h, uint64_t number, uint64_t *ret_sha
     return 1;
 }
 
-/* The header is the last one, or the next; or not here yet as a whole. */
+/* Whether the header is complete: it is the last one, or the next one. */
 static bool has_header(const struct channel *c)
 {
     return c->received == 0 || c->received >= sizeof c->header;
@@ -272,7 +274,7 @@ int link_record(const struct muster_comm *comm, int rank, int lane, uint64_t num
     if (has_header(c) && tell(&c->header, number, ret_shape, ret_count)) {
         return 1;
     }
-    /* It may have gone to another lane, where nobody reads now. */
+    /* The frame may have been sent on another lane, which nobody reads now. */
     for (int other = 0; other < BOARD_LANES; other++) {
         struct frame_header h;
         ssize_t n = recv(link->channels[other].fd, &h, sizeof h, MSG_PEEK | MSG_DONTWAIT);

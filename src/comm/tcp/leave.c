@@ -29,7 +29,8 @@
 
 enum {
     MESSAGES_MS = 200,
-    UNSUSPECTED_MS = 2000, /* where silence is no reason to suspect, or late */
+    UNSUSPECTED_MS = 2000, /* used if silence is not a reason to suspect a rank, or is one only
+                              later */
     FIRST_NAP_NS = 20 * 1000,
     LONGEST_NAP_NS = 1000 * 1000,
 };
@@ -41,7 +42,8 @@ static bool has_arrived(const struct channel *c)
            unacknowledged == 0;
 }
 
-/* Before: the end itself has to be acknowledged, too, and is in no hurry. */
+/* Called before the wait, because the end of a lane must be acknowledged too, and that may take a
+ * while. */
 static void end_lanes(struct link *link, bool in_order)
 {
     for (int lane = 0; lane < LANES; lane++) {
@@ -63,8 +65,8 @@ static void drain(struct channel *c)
     }
 }
 
-/* What that rank's kernel has not acknowledged: adds its channels to fds, and returns their new
- * number. */
+/* Finds what that rank's kernel has not acknowledged: adds these channels to fds, and returns the
+ * new number of fds. */
 static int find_rest(struct muster_comm *comm, int rank, bool messages, struct pollfd *fds, int num)
 {
     struct channel *lane = &comm->peers[rank].link->channels[LANE_MESSAGES];
@@ -118,7 +120,8 @@ static void wait_for_kernels(struct muster_comm *comm)
 void link_leave(struct muster_comm *comm)
 {
     if (atomic_load(&comm->last_word) == 0) {
-        link_say_closed(comm, 0); /* it was never whole: the others must not take it for dead */
+        link_say_closed(comm, 0); /* the communicator never opened: the others must not take this
+                                     rank for dead */
     }
     for (int r = 0; r < comm->size; r++) {
         if (comm->peers[r].link) {

@@ -58,7 +58,7 @@ static void tune(int fd)
 {
     int on = 1;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    /* What is best depends on the network; only root may choose any. */
+    /* The best congestion control depends on the network; only root may choose any. */
     const char *congestion = getenv("MUSTER_TCP_CONGESTION");
     if (congestion) {
         (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion,
@@ -121,7 +121,8 @@ void link_free(struct muster_comm *comm)
             continue;
         }
         close_sockets(link);
-        comm->peers[r].link = NULL; /* first: a child forked at this instant looks into it */
+        comm->peers[r].link = NULL; /* cleared first: a child that is forked at this instant
+                                       reads it */
         atomic_thread_fence(memory_order_release);
         for (int c = 0; c < LINK_CHANNELS; c++) {
             free(link->channels[c].scratch);
@@ -133,8 +134,8 @@ void link_free(struct muster_comm *comm)
 
 /* ---- waiting ---- */
 
-/* Polls only what somebody waits for: an early frame of another rank must not keep this thread
- * awake. */
+/* Polls only the channels that somebody waits for: an early frame of another rank must not keep
+ * this thread awake. */
 static int add_poll(struct pollfd *fds, int num, const struct channel *c)
 {
     bool in = atomic_load_explicit(&c->wants_read, memory_order_relaxed);
@@ -161,7 +162,7 @@ void link_ask(struct muster_comm *comm, int rank)
     }
 }
 
-/* Adds as many as there is room for. */
+/* Adds as many channels as there is room for. */
 static int add_polls(const struct muster_comm *comm, struct pollfd *fds, int num)
 {
     for (int r = 0; r < comm->size && num + LINK_CHANNELS <= MAX_POLLS; r++) {

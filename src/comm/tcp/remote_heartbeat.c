@@ -25,10 +25,10 @@ enum {
     HEARTBEAT_CLOSED = 2,
     HEARTBEAT_LEFT = 3,
     HEARTBEAT_NOTHING = 4,
-    HEARTBEAT_TRACED = 5, /* a beat of a rank that a debugger may stop at any time */
+    HEARTBEAT_TRACED = 5, /* a heartbeat of a rank that a debugger may stop at any time */
     PROMPT_FRAMES = 64,   /* 2 KiB: see send_last */
-    /* A rank that has left is served by its kernel alone, which sends a lost segment again after
-     * twice the time: at 0.2, 0.6, 1.4, 3 and 6.2 s. */
+    /* For a rank that has left, only its kernel answers. It sends a lost segment again after twice
+     * the time: at 0.2, 0.6, 1.4, 3 and 6.2 s. */
     PATIENCE_WITH_KERNELS = 10,
 };
 
@@ -38,8 +38,8 @@ static void set_state(struct peer *peer, enum muster_peer_state state)
     (void)atomic_compare_exchange_strong(&peer->state, &alive, (int)state);
 }
 
-/* A peer counts as silent once it has been heard: until then it may still be on its way here. Of
- * one whose lanes have ended only the last word counts. */
+/* A peer can count as silent only after it has been heard once: before that it may still be
+ * starting. If its lanes have ended, only the last word counts. */
 static void hear(struct peer *peer)
 {
     peer->heard = true;
@@ -85,13 +85,13 @@ static void read_beats(struct muster_comm *comm, struct peer *peer)
     }
 }
 
-/* The network's word, not that of the peer's kernel. */
+/* Whether the error comes from the network, and not from the peer's kernel. */
 static bool means_unreachable(int error)
 {
     return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH || error == ENETDOWN;
 }
 
-/* Reads what the heartbeat socket has; holds the mutex. */
+/* Reads what has arrived on the heartbeat socket. The caller holds the mutex. */
 static void read_heartbeat(struct muster_comm *comm, struct peer *peer)
 {
     struct link *link = peer->link;
@@ -112,7 +112,7 @@ static void read_heartbeat(struct muster_comm *comm, struct peer *peer)
     if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
         bool unreachable = n < 0 && means_unreachable(errno);
         ending_channel(&link->channels[LINK_HEARTBEAT].state, CHANNEL_ENDED);
-        read_beats(comm, peer); /* the last word goes twice, too */
+        read_beats(comm, peer); /* the last word is sent as a datagram, too */
         set_state(peer, unreachable ? MUSTER_PEER_SUSPECTED : MUSTER_PEER_DEAD);
     }
 }
@@ -125,13 +125,14 @@ static void send_heartbeat(struct link *link, const struct heartbeat_frame *fram
         return;
     }
     ssize_t n = send(c->fd, frames, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (n >= 0 && n < (ssize_t)bytes) { /* half a frame would make nonsense of those that follow */
+    if (n >= 0 && n < (ssize_t)bytes) { /* half a frame would make the frames after it unreadable */
         ending_channel(&c->state, CHANNEL_SHUT);
     }
 }
 
-/* Linux acknowledges a little after 40 ms, and a segment of more than 1 KiB with another at once
- * (measured, Linux 6.18). muster_comm_free waits for that. */
+/* Linux acknowledges a small segment a little after 40 ms, but a segment of more than 1 KiB that is
+ * followed by another at once (measured, Linux 6.18). muster_comm_free waits for the
+ * acknowledgement. */
 static void send_last(struct link *link, const struct heartbeat_frame *frame)
 {
     struct heartbeat_frame frames[PROMPT_FRAMES] = {*frame};
@@ -200,7 +201,8 @@ uint64_t link_last_call(struct muster_comm *comm, int rank, uint64_t *ret_shape,
     return last.number;
 }
 
-/* One that has left beats no more: then what still comes from it shows that the way is open. */
+/* A rank that has left sends no heartbeats; data that still comes from it shows that the connection
+ * works. */
 static void note_reads(struct peer *peer)
 {
     struct link *link = peer->link;
@@ -211,7 +213,7 @@ static void note_reads(struct peer *peer)
     link->reads_before = reads;
 }
 
-/* While it is held by a debugger only its kernel's word counts. */
+/* While a debugger holds the rank, only its kernel's answer counts. */
 static bool is_silent(const struct muster_comm *comm, const struct peer *peer)
 {
     bool left = atomic_load(&peer->link->state) == LINK_LEFT;

@@ -13,7 +13,7 @@ int64_t link_stream_write(struct muster_comm *comm, int to, const void *data, si
 {
     struct channel *c = &comm->peers[to].link->channels[LANE_MESSAGES];
     if (!channel_is_open(c) || atomic_load(&comm->peers[to].link->state) != LINK_SPEAKS) {
-        return 0; /* failure_check says what happened, to those that wait for this rank */
+        return 0; /* failure_check tells this to the tasks that wait for this rank */
     }
     ssize_t n = send(c->fd, data, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
     atomic_store_explicit(&c->wants_write, n < (ssize_t)bytes, memory_order_relaxed);
