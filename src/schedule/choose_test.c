@@ -65,7 +65,8 @@ static bool is_power_of_two(size_t bytes)
     return bytes > 0 && (bytes & (bytes - 1)) == 0;
 }
 
-/* Of every row: the blocks fit the slots, some block is for every vector, and rings can be. */
+/* In every row the blocks fit the slots, every vector gets a block, and the sizes are possible for
+ * rings. */
 static void every_row_of_the_table_is_whole(void **state)
 {
     (void)state;

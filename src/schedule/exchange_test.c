@@ -75,7 +75,7 @@ static bool all_published(int size, size_t round)
     return true;
 }
 
-/* One random legal step of a random rank. */
+/* Makes one random legal step of a random rank. */
 static void step(int size)
 {
     struct rank *r = &ranks[draw((uint64_t)size)];
@@ -129,7 +129,8 @@ static uint32_t sum_at(int size, size_t i)
     return sum;
 }
 
-/* What the collective must leave in element i of rank's output; false: it is not written. */
+/* Returns in *ret what the collective must leave in element i of rank's output; false: the element
+ * is not written. */
 static bool expected(enum schedule_pattern pattern, int size, size_t count, int rank, size_t i,
                      uint32_t *ret)
 {
@@ -185,14 +186,15 @@ static void every_pattern_in_every_world(void **state)
     for (int pattern = SCHEDULE_BARRIER; pattern <= SCHEDULE_ALL_TO_ALL; pattern++) {
         for (int size = 1; size <= WORLD; size++) {
             for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
-                /* the small all-reduce is for what fits one blob, but is right for more, too */
+                /* the small all-reduce is meant for data that fits one blob, but is correct for
+                 * more, too */
                 check((enum schedule_pattern)pattern, size, counts[c]);
             }
         }
     }
 }
 
-/* A receiver has room for a piece of each peer that does not grow with their number. */
+/* A receiver has room for a piece of each peer, and this room does not depend on their number. */
 static void what_is_reduced_fits_its_room(void **state)
 {
     reduce_bytes = 20;
@@ -219,8 +221,8 @@ static void uneven_counts_are_packed(void **state)
     }
 }
 
-/* A piece with its header ends in a packet that is worth sending, whatever the network's segments:
- * a small one behind each piece took as long as a full one. */
+/* A piece with its header ends in a packet that is worth sending, whatever the network's segments
+ * are: a small packet behind each piece took as long as a full one. */
 static void split_pieces_fill_packets(void **state)
 {
     (void)state;

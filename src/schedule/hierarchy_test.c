@@ -13,7 +13,7 @@ struct rank {
     uint32_t in[WORLD * ELEMENTS];
     uint32_t out[WORLD * ELEMENTS];
     uint32_t work[3 * PART];
-    char board[WORLD][CAPACITY]; /* a piece for each of the team */
+    char board[WORLD][CAPACITY]; /* a piece for each rank of the team */
 };
 
 static struct rank ranks[WORLD];
@@ -83,7 +83,7 @@ static void consume(struct rank *r, struct rank *const *team, size_t round)
     }
 }
 
-/* False: this phase of the chunk has no k-th stage. */
+/* Returns false if this phase of the chunk has no k-th stage. */
 static bool run_stage(struct rank *const *team, int size, enum schedule_phase phase, size_t chunk,
                       int k)
 {
@@ -134,7 +134,7 @@ static void run_phase(enum schedule_phase phase, size_t slot)
     }
 }
 
-/* What goes on at once may go on in any order. */
+/* Phases that run at the same time may run in any order. */
 static void run(void)
 {
     for (size_t slot = 0; slot < schedule_hierarchy_slots(&ranks[0].plan); slot++) {
@@ -185,7 +185,7 @@ static uint32_t sum_at(size_t i)
     return sum;
 }
 
-/* The element of a gathered whole; false: it is past the end. */
+/* Finds the element of a gathered whole; false: i is past the end. */
 static bool gathered(size_t count, const size_t *counts, size_t i, uint32_t *ret)
 {
     for (int r = 0; r < hosts.size; r++) {
@@ -199,7 +199,8 @@ static bool gathered(size_t count, const size_t *counts, size_t i, uint32_t *ret
     return false;
 }
 
-/* What the collective must leave in element i of rank's output; false: it is not written. */
+/* Finds what the collective must leave in element i of rank's output; false: the element is not
+ * written. */
 static bool expected(enum schedule_pattern pattern, size_t count, const size_t *counts, int rank,
                      size_t i, uint32_t *ret)
 {
@@ -219,8 +220,8 @@ static bool expected(enum schedule_pattern pattern, size_t count, const size_t *
     return pattern == SCHEDULE_ALL_GATHER && gathered(count, counts, i, ret);
 }
 
-/* Who waits for frames of other hosts in a call in which none come to it would take a rank that has
- * finished the call and left for one that never entered. */
+/* A rank that waits for frames of other hosts, in a call in which none are sent to it, would
+ * mistake a rank that has finished the call and left for one that never entered. */
 static void check_crosses(const struct schedule_hierarchy *plan)
 {
     struct schedule_stage stage;
@@ -254,7 +255,7 @@ static void check(enum schedule_pattern pattern, const int *lowest, int size, si
     }
 }
 
-/* A random way to put ranks on hosts. */
+/* Draws a random way to put ranks on hosts. */
 static void draw_hosts(int size, int *ret_lowest)
 {
     int most = 2 + (int)draw((uint64_t)size - 1);
@@ -266,7 +267,7 @@ static void draw_hosts(int size, int *ret_lowest)
         while (ret_lowest[first] != ret_lowest[r]) {
             first++;
         }
-        ret_lowest[r] = -1 - first; /* negative: no mark of a host any more */
+        ret_lowest[r] = -1 - first; /* negative: this is not the mark of a host any more */
         for (int other = 0; other < r; other++) {
             assert_true(ret_lowest[other] >= 0);
         }

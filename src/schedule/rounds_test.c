@@ -40,7 +40,7 @@ static void what_comes_after_what(void **state)
     assert_int_equal(schedule_next(&(struct schedule_rounds){0}, 0), SCHEDULE_DONE);
 }
 
-/* One step of a rank, if it need not wait. */
+/* Makes one step of a rank, unless it must wait. */
 static void step(struct schedule_rounds *ranks, int r, size_t slots)
 {
     struct schedule_rounds *at = &ranks[r];
@@ -54,7 +54,7 @@ static void step(struct schedule_rounds *ranks, int r, size_t slots)
     at->consumed += next == SCHEDULE_CONSUME;
     assert_true(at->consumed <= at->published && at->published <= at->rounds);
     for (int other = 0; other < RANKS; other++) {
-        /* Boards have as many slots for this as rounds under way, and as many again. */
+        /* Boards have twice as many slots as there are rounds under way. */
         assert_true(at->published - ranks[other].consumed <= 2 * slots);
     }
 }

@@ -3,7 +3,7 @@
 
 #include "base/testing/test.h"
 
-/* Calls that take so long by either way; how many of them took way 1. */
+/* Makes calls that take these times in the two ways. Returns how many of them took way 1. */
 static int run(struct schedule_trial *trial, int calls, uint64_t first_ns, uint64_t second_ns)
 {
     int seconds = 0;
@@ -47,7 +47,7 @@ static void what_has_become_faster_is_found(void **state)
     assert_true(run(&trial, 10 * SCHEDULE_TRIAL_AGAIN, 90, 200) < SCHEDULE_TRIAL_AGAIN);
 }
 
-/* As ranks that come late make them. */
+/* Such long calls occur when ranks come late. */
 static void long_calls_among_them_change_nothing(void **state)
 {
     (void)state;
@@ -71,7 +71,7 @@ static void a_way_that_is_not_possible_is_left_at_once(void **state)
     assert_int_equal(run(&trial, SCHEDULE_TRIAL_AGAIN / 2, 90, 45), 0);
 }
 
-/* Whose memory has to come back into the caches first. */
+/* The memory of the call must come back into the caches first. */
 static void the_first_call_of_a_row_may_be_slow(void **state)
 {
     (void)state;
