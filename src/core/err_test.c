@@ -24,7 +24,7 @@ static void exit_codes_are_sysexits(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
-        if (codes[i] != MUSTER_EINTERRUPTED) { /* Ctrl-C: 128 + SIGINT, as a shell says it */
+        if (codes[i] != MUSTER_EINTERRUPTED) { /* Ctrl-C: 128 + SIGINT, as in a shell */
             assert_in_range(muster_code_exit(codes[i]), 64, 78);
         }
     }
@@ -53,7 +53,7 @@ static void long_sentences_are_cut(void **state)
     assert_int_equal(strlen(err.text), MUSTER_ERR_TEXT_BYTES - 1);
 }
 
-/* A program's struct of another size: its text has the room that struct_size says. */
+/* If a program's struct has another size, its text has the room that struct_size says. */
 static void text_keeps_to_the_struct_size(void **state)
 {
     (void)state;
