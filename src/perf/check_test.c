@@ -24,7 +24,7 @@ static size_t elements_of(const struct perf_options *o)
     return has_blocks(o->kind) ? (size_t)o->ranks * COUNT : COUNT;
 }
 
-/* The elements that every rank gives. */
+/* The elements that every rank contributes. */
 static double given[64][MOST];
 
 static void take_inputs(const struct perf_options *o)
@@ -38,7 +38,7 @@ static void take_inputs(const struct perf_options *o)
     }
 }
 
-/* Element i of the reduction, of which `twice` gives again what it gives; -1: none does. */
+/* Reduces element i, where rank `twice` counts twice; -1: no rank does. */
 static double reduce(const struct perf_options *o, size_t i, int twice)
 {
     double value = given[0][i];
@@ -49,7 +49,7 @@ static double reduce(const struct perf_options *o, size_t i, int twice)
     return perf_finish(o->type, o->op, o->ranks, value);
 }
 
-/* Element i of what this rank must get, as the definition of the collective has it. */
+/* Returns element i of what this rank must get, by the definition of the collective. */
 static double right(const struct perf_options *o, int rank, size_t i)
 {
     size_t mine = (size_t)rank * COUNT, block = i / COUNT, at = i % COUNT;
@@ -103,7 +103,7 @@ static void count_each(const struct perf_options *o)
     get_right(o, rank, out);
     assert_int_equal(perf_count_wrong(o, rank, COUNT, out), 0);
     for (size_t i = 0; i < elements_of(o); i++) {
-        perf_store(o->type, out, i, 127); /* more than any is */
+        perf_store(o->type, out, i, 127); /* more than any element is */
         if (i % 31 == 0 || i + 1 == elements_of(o)) {
             assert_int_equal(perf_count_wrong(o, rank, COUNT, out), i + 1);
         }
@@ -134,14 +134,14 @@ static void results_of_every_op_are_exact(void **state)
                 assert_true(value >= 0 && value < 128);
                 different += kinds_of_result[(size_t)value]++ == 0;
             }
-            assert_true(different > 1); /* or the place of an element would not matter */
+            assert_true(different > 1); /* otherwise the place of an element would not matter */
             get_right(&o, 0, out);
             assert_int_equal(perf_count_wrong(&o, 0, COUNT, out), 0);
         }
     }
 }
 
-/* Every block of `count` elements in the place of every other. */
+/* Swaps every block of `count` elements with every other. */
 static void swap_blocks(const struct perf_options *o, uint64_t *out, int rank)
 {
     for (int a = 0; has_blocks(o->kind) && a < o->ranks; a++) {
@@ -156,7 +156,7 @@ static void swap_blocks(const struct perf_options *o, uint64_t *out, int rank)
     }
 }
 
-/* One element further on. */
+/* Moves the elements one place further. */
 static void shift(const struct perf_options *o, uint64_t *out, int rank)
 {
     for (size_t i = 0; i < elements_of(o); i++) {
@@ -166,7 +166,7 @@ static void shift(const struct perf_options *o, uint64_t *out, int rank)
     get_right(o, rank, out);
 }
 
-/* The result of another rank, where each has its own. */
+/* Gives this rank the result of another rank, if each rank has its own. */
 static void take_anothers(const struct perf_options *o, uint64_t *out, int rank)
 {
     bool own = o->kind == MUSTER_REDUCE_SCATTER || o->kind == MUSTER_SCATTER ||
@@ -180,7 +180,7 @@ static void take_anothers(const struct perf_options *o, uint64_t *out, int rank)
     get_right(o, rank, out);
 }
 
-/* A rank that is counted twice. */
+/* Counts one rank twice. */
 static void add_twice(const struct perf_options *o, uint64_t *out)
 {
     for (int r = 0; o->kind == MUSTER_ALL_REDUCE && r < o->ranks; r++) {

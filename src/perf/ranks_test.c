@@ -19,7 +19,7 @@ int __real_muster_endpoint_open(const char *host, struct muster_endpoint **ret,
 int __wrap_muster_endpoint_open(const char *host, struct muster_endpoint **ret,
                                 struct muster_err *err);
 
-static _Atomic int *calls; /* of all ranks */
+static _Atomic int *calls; /* calls of all ranks */
 static enum fault fault;
 
 int __wrap_muster_endpoint_open(const char *host, struct muster_endpoint **ret,
