@@ -26,24 +26,24 @@
 enum job_state {
     JOB_OPEN,
     JOB_ENDING, /* process_job_end was called */
-    JOB_OVER,   /* ended or lost was told */
+    JOB_OVER,   /* `ended` or `lost` was called */
 };
 
 struct process_job {
     uv_loop_t *loop;
-    struct process_job_options options; /* its texts are our own */
+    struct process_job_options options; /* the texts are copies that this job owns */
     struct process_events events;
     void *data;
     struct channel *channel;
     enum job_state state;
-    json_t *pending;  /* id → spec: asked to start, nothing heard yet */
+    json_t *pending;  /* id → spec: starts that were asked for and not answered yet */
     int64_t grace_ms; /* JOB_ENDING */
     int launches;     /* supervisors started since one was ready */
     int connections;
     pid_t supervisor; /* 0 until it is ready */
     bool told_ready;
     bool lost;   /* the supervisor found attempts that an earlier one lost: `why` */
-    bool closed; /* by the owner: no hook is called */
+    bool closed; /* closed by the owner: no hook is called */
     char why[MUSTER_ERR_TEXT_BYTES];
 };
 
@@ -64,7 +64,7 @@ static void free_job(struct process_job *job)
     free(job);
 }
 
-/* ---- Telling ---- */
+/* ---- Reporting ---- */
 
 static void disconnect(struct process_job *job)
 {
@@ -73,7 +73,7 @@ static void disconnect(struct process_job *job)
     job->supervisor = 0;
 }
 
-/* Ended or lost: the last thing that is told. */
+/* Calls `ended` or `lost`, after which no hook is called any more. */
 static void be_over(struct process_job *job)
 {
     bool ended = job->state == JOB_ENDING;
@@ -95,7 +95,7 @@ static void note_loss(struct process_job *job, const char *why)
     (void)snprintf(job->why, sizeof job->why, "%s", why);
 }
 
-/* A supervisor that is to end ranks must answer, even when somebody has stopped it. */
+/* Continues a supervisor that somebody has stopped: it must answer when it is to end ranks. */
 static void continue_supervisor(const struct process_job *job)
 {
     if (job->supervisor > 0) {
@@ -127,7 +127,8 @@ static void ask_again(struct process_job *job)
     }
 }
 
-/* Everything from before was told. After a loss that was all this supervisor is for. */
+/* The supervisor has reported all earlier attempts. If attempts were lost, it was started only to
+ * report them. */
 static void be_ready(struct process_job *job, const json_t *event)
 {
     assert(job->channel && job->state != JOB_OVER);
@@ -147,8 +148,8 @@ static void be_ready(struct process_job *job, const json_t *event)
     }
 }
 
-/* Another one holds the job: one that was just being started by a controller that died. It can be
- * reached by now. */
+/* MUSTER_EEXIST: another supervisor holds the job; a controller that died had just started it. By
+ * now it can be reached. */
 static void start_failed(struct process_job *job, const json_t *event)
 {
     (void)snprintf(job->why, sizeof job->why, "%s", doc_text(event, "why", ""));
@@ -159,7 +160,8 @@ static void start_failed(struct process_job *job, const json_t *event)
     }
 }
 
-/* Unasked it ends a job that is leased: its runner is gone, and no controller acted. */
+/* If no end was asked for, the supervisor has ended a leased job: its runner is gone, and no
+ * controller acted. */
 static void ended(struct process_job *job)
 {
     if (job->state != JOB_ENDING) {
@@ -168,7 +170,8 @@ static void ended(struct process_job *job)
     be_over(job);
 }
 
-/* What the loss at hand ended; an earlier loss is an exit like any other. */
+/* Whether the event is about an attempt that the present loss has ended: `lost` reports it. An
+ * attempt of an earlier loss is reported as any other exit. */
 static bool is_told_by_lost(const struct process_job *job, const json_t *event)
 {
     return job->lost && strcmp(doc_text(event, "event", ""), "exited") == 0 &&
@@ -218,7 +221,7 @@ static int start_supervisor(struct process_job *job, struct muster_err *err)
     return r < 0 ? r : use_connection(job, fd, err);
 }
 
-/* The one that lives there, or a new one. */
+/* Connects to the supervisor that already runs, or starts a new one. */
 static int reach_supervisor(struct process_job *job, struct muster_err *err)
 {
     int fd = -1;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Records come from a disk: what is no time counts as unknown. */
+/* Records are read from a disk: a value that is not a time counts as unknown. */
 static int64_t time_of(const json_t *event, const char *name)
 {
     int64_t unix_ms = doc_int(event, name, 0);

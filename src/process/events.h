@@ -6,6 +6,6 @@
 
 #include "process/process.h"
 
-/* Calls the event's function, where there is one. False: it is about the supervisor itself, or
- * nothing that is known. */
+/* Calls the function for this event, if the caller has set one. Returns false if the event is about
+ * the supervisor itself or is not known. */
 bool events_tell(const struct process_events *to, void *data, const json_t *event);

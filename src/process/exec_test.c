@@ -58,7 +58,7 @@ static bool is_closed(void *data)
     return c->closed;
 }
 
-/* All that one channel brought. */
+/* Returns everything that came on one channel. */
 static const char *text_of(const struct client *c, enum frame_kind kind)
 {
     static char text[ANSWER_BYTES];
@@ -183,7 +183,7 @@ static void standard_input_goes_on_with_the_next_attempt(void **state)
     test_job_await(t, "exited p/other/0 code=0");
     assert_int_equal(handover_send(t->folder, &packet, &theirs, 1, NULL), 0);
     close(theirs);
-    assert_true(test_wait(t, has_come, &client)); /* it was taken */
+    assert_true(test_wait(t, has_come, &client)); /* the input was taken */
     assert_int_equal(send(client.fd, "a\n", 2, 0), 2);
     test_job_await(t, "exited p/c/0 code=0");
     test_job_start(t, "p/c/1",

@@ -26,7 +26,7 @@ static void give_up_root(void)
         assert_int_equal(setgroups(0, NULL), 0);
         assert_int_equal(setresgid(NOBODY, NOBODY, NOBODY), 0);
         assert_int_equal(setresuid(NOBODY, NOBODY, NOBODY), 0);
-        assert_int_equal(prctl(PR_SET_DUMPABLE, 1), 0); /* /proc/self is ours again */
+        assert_int_equal(prctl(PR_SET_DUMPABLE, 1), 0); /* /proc/self belongs to this user again */
     }
 }
 
@@ -172,8 +172,8 @@ void test_job_forget(struct test_job *t)
     }
 }
 
-/* What the sanitizers found in a supervisor. (A search for leaks is not possible after its PID
- * namespace has ended; it is done where there is none.) */
+/* Fails if a sanitizer has reported a fault in a supervisor. (A search for leaks is not possible
+ * after its PID namespace has ended; without a namespace it is done.) */
 static void assert_no_complaint(const struct test_job *t)
 {
     static const char *const complaints[] = {"ERROR: AddressSanitizer",
@@ -242,7 +242,7 @@ static void wake(uv_timer_t *timer)
 
 bool test_wait(struct test_job *t, bool (*condition)(void *data), void *data)
 {
-    uv_timer_t tick; /* the condition may be about something that is no event of the loop */
+    uv_timer_t tick; /* the condition may depend on something that is not an event of the loop */
     uv_timer_init(&t->loop, &tick);
     uv_timer_start(&tick, wake, 5, 5);
     uv_update_time(&t->loop);
@@ -260,7 +260,7 @@ bool test_wait(struct test_job *t, bool (*condition)(void *data), void *data)
 struct awaited {
     const struct test_job *t;
     const char *line;
-    const char *other; /* as good; or NULL */
+    const char *other; /* another line that also ends the wait; or NULL */
 };
 
 static bool has_awaited(void *data)

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* As python/sitecustomize.py: SIGTERM ends it with 7. */
+/* Like python/sitecustomize.py; SIGTERM ends it with 7. */
 #define PYTHON_THAT_ANSWERS                                                                        \
     "'argv': ['python3', '-I', '-c', 'import faulthandler, os, signal, sys, threading, time\\n"    \
     "m = os.memfd_create(`muster-stacks`)\\n"                                                      \
@@ -45,7 +45,7 @@ static void a_python_process_says_where_it_is(void **state)
     test_job_start(t, "p/c/0", "{" PYTHON_THAT_ANSWERS "}");
     await_up(t, "p/c/0", "p/c");
     for (int64_t ticket = 1; !strstr(said, "\"where\":\"<string>:12 in hang\""); ticket++) {
-        assert_true(ticket < 100); /* it may not be in there yet */
+        assert_true(ticket < 100); /* it may not be in the function yet */
         said = ask(t, ticket);
     }
     assert_non_null(strstr(said, "{\"id\":\"p/c/0\",\"processes\":[{\"pid\":"));
@@ -88,7 +88,7 @@ static void a_stall_is_told_once(void **state)
 {
     struct test_job *t = *state;
     char wanted[160];
-    int patience = test_limit_ms() / TEST_LIMIT_MS; /* Python's start may not be taken for one */
+    int patience = test_limit_ms() / TEST_LIMIT_MS; /* the start of Python is not a stall */
     start_timed(t, "p/c/0", PYTHON_THAT_ANSWERS, 1000 * patience);
     start_timed(t, "p/d/0", "'argv': ['sh', '-c', 'while :; do :; done']", 1000 * patience);
     test_job_start(t, "p/e/0", "{'argv': ['sleep', '1000']}");

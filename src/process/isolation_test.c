@@ -38,8 +38,8 @@ static char *read_volume(const struct test_job *t, const char *name)
     return file_read(path, 4096, &text, NULL, NULL) == 0 ? text : NULL;
 }
 
-/* Under /mnt, directly under /, over a folder that exists, within another mount: the container sees
- * each, the machine none. */
+/* Mounts under /mnt, directly under /, over an existing folder, and within another mount: the
+ * container sees each of them, the machine none. */
 static void volumes_are_at_their_mount_paths(void **state)
 {
     struct test_job *t = *state;
@@ -99,7 +99,8 @@ static void read_only_and_sub_path(void **state)
     assert_string_equal(written, "y\n");
 }
 
-/* A container left a link in its volume; the subPath of the next one passes through it. */
+/* A container has left a link in its volume; the subPath of the next container passes through
+ * it. */
 static void a_link_in_a_volume_leads_nowhere_else(void **state)
 {
     struct test_job *t = *state;
@@ -157,8 +158,7 @@ static void a_missing_volume_is_named(void **state)
     }
 }
 
-/* Where it may, the test takes a name for the machine that is in no file and that no server knows.
- */
+/* If permitted, the test gives the machine a name that is in no file and that no server knows. */
 static void names_of_machine_and_pod_resolve(void **state)
 {
     (void)state;
@@ -180,7 +180,7 @@ static void names_of_machine_and_pod_resolve(void **state)
     test_job_done(&t);
 }
 
-/* The ranks of a job see each other by pid, and nobody else. */
+/* The ranks of a job see each other by pid, and no other processes. */
 static void one_pid_namespace_per_job(void **state)
 {
     struct test_job *t = *state;
@@ -299,7 +299,7 @@ static pid_t start_leased(struct test_job *t)
     return runner;
 }
 
-/* Nobody is there to end the job but its supervisor. */
+/* Only the supervisor is left to end the job. */
 static void a_leased_job_ends_with_its_runner(void **state)
 {
     (void)state;
@@ -347,8 +347,8 @@ static pid_t parent_of(pid_t pid)
     return parent;
 }
 
-/* No controller is there to start another supervisor. The one that comes at last removes the job's
- * control groups. */
+/* No controller can start another supervisor. The one that starts at last removes the job's control
+ * groups. */
 static void kill_supervisor_and_monitor(struct test_job *t, const char *spec)
 {
     char mark[512];
@@ -385,8 +385,8 @@ static bool is_first_entry(pid_t pid, const char *mark)
     return file_read(path, 4 << 20, &text, NULL, NULL) == 0 && strcmp(text, mark) == 0;
 }
 
-/* A subshell has the environment as we ordered it, what a shell starts as the shell does: there the
- * mark may come anywhere in the 360 KiB. */
+/* A subshell has the environment in our order, and a program that a shell starts has it in the
+ * shell's: then the mark may be anywhere in the 360 KiB. */
 static void a_large_environment_hides_nobody(void **state)
 {
     enum { VARIABLES = 6, EACH_BYTES = 60 << 10 };

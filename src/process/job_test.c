@@ -109,7 +109,8 @@ static void start_with_environment(struct test_job *t, const char *id, const cha
     test_job_start(t, id, spec);
 }
 
-/* The spec wins over what was asked for, which wins over the shell; bytes are bytes. */
+/* The spec takes precedence over variables that were asked for, and those over the shell's; bytes
+ * stay as they are. */
 static void a_file_gives_the_environment(void **state)
 {
     static const char bytes[] =
@@ -269,7 +270,7 @@ static void run_attempts(struct test_job *t, int from, int to)
     }
 }
 
-/* The sanitizers' own memory grows with use, so only descriptors are judged under them. */
+/* The sanitizers' own memory grows with use, so only descriptors are checked with them. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { GROWTH_KIB_MAX = INT_MAX };
 #else

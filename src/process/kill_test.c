@@ -30,12 +30,12 @@ enum { RANKS = 3, RANK_CODE = 7, DELAY_MS_MAX = 60 };
 static unsigned rounds = 50;
 static uint64_t seed;
 
-/* A round's actors. 0: not there (any more). */
+/* The processes of a round. 0: does not exist (any more). */
 struct round {
     char folder[TEST_FOLDER_BYTES];
     uint64_t random;
     pid_t runner;
-    char *runner_identity; /* noted while it surely lives */
+    char *runner_identity; /* noted while the runner certainly lives */
     pid_t controller;
     bool runner_killed;
     bool controller_killed;
@@ -75,7 +75,7 @@ static void start_ranks(struct test_job *t)
     }
 }
 
-/* A controller that is killed at some time, with its events unread. */
+/* A controller that is killed at some time, before it has read all events. */
 static pid_t start_controller(const struct round *round)
 {
     pid_t pid = fork();
@@ -87,7 +87,7 @@ static pid_t start_controller(const struct round *round)
         start_ranks(&t);
         (void)uv_run(&t.loop, UV_RUN_DEFAULT);
         for (;;) {
-            (void)pause(); /* lost its job, and waits for its own end */
+            (void)pause(); /* it has lost its job, and waits to be killed */
         }
     }
     return pid;
@@ -105,15 +105,15 @@ static int end_as_controller(const struct round *round)
         test_job_open(&t);
         (void)test_job_await(&t, "ready");
     }
-    start_ranks(&t); /* as one that does not know that they were started */
+    start_ranks(&t); /* like a controller that does not know that they were started */
     assert_int_equal(process_job_end(t.job, 0, NULL), 0);
     (void)test_job_await(&t, "ended");
     test_job_close(&t);
     return 0;
 }
 
-/* A new controller, which adopts what is left and ends it. In a child, so that its loop never sees
- * our children. */
+/* Starts a new controller, which adopts what is left and ends it; in a child, so that its loop
+ * never sees our children. */
 static void adopt_and_end(const struct round *round)
 {
     pid_t pid = fork();
@@ -137,7 +137,8 @@ static pid_t pid_in_record(const struct round *round, int rank, const char *key)
     return identity_lives(identity) ? (pid_t)strtol(identity, NULL, 10) : 0;
 }
 
-/* The parent of a rank, while it has one: "(muster-monitor)" in its stat file (proc(5)). */
+/* Returns the parent of a rank, as long as it is a monitor: "(muster-monitor)" in its stat file
+ * (proc(5)). */
 static pid_t monitor_of(pid_t rank)
 {
     char path[64];
@@ -163,7 +164,7 @@ static void hit(pid_t pid)
     }
 }
 
-/* The supervisor is stopped first, so that it cannot look after the monitor's container. */
+/* The supervisor is stopped first, so that it cannot act on the monitor's death before its own. */
 static void hit_both(pid_t supervisor, pid_t monitor)
 {
     if (supervisor > 0) {
@@ -196,7 +197,7 @@ static void strike(struct round *round)
 
 /* ---- What must be true afterwards ---- */
 
-/* Every child is reaped; 0 when none is left. */
+/* Reaps every child; returns 0 when none is left. */
 static int reap_all(void)
 {
     for (;;) {
@@ -256,8 +257,8 @@ static void check_records(struct round *round)
     }
 }
 
-/* The supervisor alone ends a job whose runner and controller are both gone; else a controller
- * comes back to do it. */
+/* If runner and controller of a job are gone, the supervisor ends it alone; else a new controller
+ * ends it. */
 static void finish(struct round *round)
 {
     bool alone = round->runner_killed && round->controller_killed;
@@ -270,7 +271,7 @@ static void finish(struct round *round)
         fail_msg("processes are left over, alone=%d", alone);
     }
     if (alone) {
-        adopt_and_end(round); /* what a killed supervisor left unrecorded */
+        adopt_and_end(round); /* records what a killed supervisor left unrecorded */
         assert_true(all_gone());
     }
     check_records(round);

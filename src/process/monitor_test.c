@@ -36,7 +36,7 @@ static pid_t parent_of(pid_t pid)
     return (pid_t)parent;
 }
 
-/* The tracer's wait status of a stop at the exit (ptrace(2)). */
+/* Whether the wait status is that of a stop at the exit, as its tracer gets it (ptrace(2)). */
 static bool stops_at_exit(void *data)
 {
     int status = 0;
@@ -62,7 +62,7 @@ static void others_are_looked_after_while_a_dead_monitors_rank_is_hunted(void **
     test_job_await(t, "exited p/stuck/0 code=137");
 }
 
-/* It is told once, and nothing waits for ever for one that does not end. */
+/* The end is reported once, and nothing waits for ever for a rank that does not end. */
 static void a_rank_that_does_not_end_is_given_up(void **state)
 {
     struct test_job *t = *state;

@@ -22,7 +22,7 @@
 struct process_job;
 
 struct process_job_options {
-    const char *folder;      /* JOBDIR; made when missing */
+    const char *folder;      /* JOBDIR; made if it is missing */
     const char *runner;      /* identity of the `muster run` that leases the job, NULL: none
                                 (identity_text) */
     bool private_network;    /* a network namespace for all ranks of the job, with a loopback of its
@@ -33,9 +33,9 @@ struct process_job_options {
 };
 
 struct process_exit {
-    int code;   /* 128 + signal for a killed one */
-    int signal; /* 0 for one that exited */
-    bool oom;   /* its memory limit killed it */
+    int code;   /* 128 + signal if a signal killed it */
+    int signal; /* 0 if it exited */
+    bool oom;   /* it was killed because of its memory limit */
     int64_t started_unix_ms;
     int64_t at_unix_ms;
     int64_t peak_memory_bytes; /* 0: not known */
@@ -43,28 +43,29 @@ struct process_exit {
     const char *message;       /* "" or a sentence */
 };
 
-/* All called from the loop, with the `data` of process_job_open. */
+/* All functions are called from the loop, with the `data` of process_job_open. */
 struct process_events {
     void (*started)(void *data, const char *id, int64_t at_unix_ms);
     void (*exited)(void *data, const char *id, const struct process_exit *exit);
-    /* Never ran: code 127 (not found), 126 (not executable), 128 (cannot be set up: mounts, folder
-     * …). */
+    /* The attempt never ran: code 127 (not found), 126 (not executable), 128 (cannot be set up:
+     * mounts, folder …). */
     void (*start_failed)(void *data, const char *id, int code, const char *reason,
                          const char *message);
-    /* Something is not as asked ("cgroups are not writable: limits are not applied"); once each, by
-     * the reason of the event that says so. */
+    /* Something could not be done as asked ("cgroups are not writable: limits are not applied");
+     * called once for each such thing. `reason` is that of the event that reports it. */
     void (*note)(void *data, const char *id, const char *reason, const char *text);
-    /* It does nothing, for longer than its spec allows: "rank 1 has …", once in each stall. */
+    /* The attempt has been idle for longer than its spec allows: "rank 1 has …"; called once in
+     * each stall. */
     void (*stalled)(void *data, const char *id, const char *text);
-    /* What process_job_stacks asked for. */
+    /* The answer to process_job_stacks. */
     void (*stacks)(void *data, int64_t ticket, const json_t *attempts);
-    /* Every record of earlier attempts has been told: carry on. Once. */
+    /* Every record of earlier attempts has been reported: the caller may go on. Called once. */
     void (*ready)(void *data);
     /* The supervisor is gone (killed, the machine restarted, or none can be started) and every
-     * process with it. What was running is recorded as lost: a later process_job_open tells it as
-     * exited, code 137, reason "Lost". Final: close. */
+     * process with it. Attempts that were running are recorded as lost: a later process_job_open
+     * reports them as exited, code 137, reason "Lost". This is the last call: close the job. */
     void (*lost)(void *data, const char *why);
-    /* All ended after process_job_end. Final. */
+    /* All attempts have ended after process_job_end. This is the last call. */
     void (*ended)(void *data);
 };
 
@@ -73,28 +74,28 @@ int process_job_open(uv_loop_t *loop, const struct process_job_options *options,
                      struct muster_err *err);
 
 /* spec: see process/wire/spec.h. An id that was started before is not started again: its records
- * are told. */
+ * are reported. */
 int process_job_start(struct process_job *job, const char *id, const json_t *spec,
                       struct muster_err *err);
 
-/* Sends the signal to all processes of the attempt; "POD/" means every attempt of a pod. None left
- * is success. */
+/* Sends the signal to all processes of the attempt; "POD/" means every attempt of a pod. Succeeds
+ * also if none is left. */
 int process_job_signal(struct process_job *job, const char *id, int signal, struct muster_err *err);
 
-/* Writes what they are in into their logs, unless that is there already, within a second; then the
- * signal is sent, if it is not 0. The id "" means all attempts of the job. */
+/* Writes where the attempt's processes are into its log, unless this is in the log already, within
+ * a second; then sends the signal, if it is not 0. The id "" means all attempts of the job. */
 int process_job_explain(struct process_job *job, const char *id, int signal,
                         struct muster_err *err);
 
-/* What the processes of all running attempts are in (process/stack/stacks.h): answered by `stacks`
- * within sample_ms, over which processor time is measured, and a second. A supervisor that was
- * started by an older muster does not answer. */
+/* Asks where the processes of all running attempts are (process/stack/stacks.h). `stacks` is called
+ * with the answer within sample_ms, during which processor time is measured, and one second more. A
+ * supervisor that was started by an older muster does not answer. */
 int process_job_stacks(struct process_job *job, int64_t ticket, int64_t sample_ms,
                        struct muster_err *err);
 
-/* Everything gets SIGTERM, after grace_ms SIGKILL; then the supervisor leaves. */
+/* Sends SIGTERM to everything, and SIGKILL after grace_ms; then the supervisor ends. */
 int process_job_end(struct process_job *job, int64_t grace_ms, struct muster_err *err);
 
-/* Lets go: the supervisor and its processes go on. Run the loop once more after this. NULL is fine.
- */
+/* Only disconnects: the supervisor and its processes continue. Run the loop once more after this.
+ * `job` may be NULL. */
 void process_job_close(struct process_job *job);

@@ -29,7 +29,7 @@ static void on_exited(uv_process_t *process, int64_t status, int signal)
     uv_close((uv_handle_t *)process, on_closed);
 }
 
-/* The words of its command line; ends with NULL. */
+/* Fills in the words of the supervisor's command line, NULL at the end. */
 static void supervisor_words(const struct process_job_options *o, const char *open_files,
                              const char *words[SHELL_WORDS_MAX])
 {
@@ -63,7 +63,8 @@ static int spawn(uv_loop_t *loop, const struct process_job_options *options, int
                  struct muster_err *err)
 {
     const char *words[SHELL_WORDS_MAX];
-    /* It writes into that only as it begins or breaks, so that its length is looked at here. */
+    /* The supervisor writes to this file only when it starts or fails, so its length is limited
+     * here. */
     muster_auto(close) int log_fd =
         log_file_open(options->folder, "supervisor.log", SUPERVISOR_LOG_BYTES_MAX);
     uv_process_t *process = calloc(1, sizeof *process);

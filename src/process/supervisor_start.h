@@ -6,8 +6,9 @@
 
 #include "process/process.h"
 
-enum { SUPERVISOR_LOG_BYTES_MAX = 1 << 20 }; /* and what the last one has written */
+enum { SUPERVISOR_LOG_BYTES_MAX = 1 << 20 }; /* not counting the last supervisor's text */
 
-/* `options` with folder and program. *ret_fd, the caller's, is the connection to it. */
+/* `options` must have folder and program. *ret_fd is the connection to the supervisor; the caller
+ * closes it. */
 int supervisor_start(uv_loop_t *loop, const struct process_job_options *options, int *ret_fd,
                      struct muster_err *err);

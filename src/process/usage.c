@@ -18,7 +18,7 @@ enum { TEXT_BYTES = 4096 };
 
 void usage_table_init(struct usage_table *table)
 {
-    table->count = descendants_list(0, &table->list); /* nobody's children are below nobody */
+    table->count = descendants_list(0, &table->list); /* 0 as root: all processes */
 }
 
 void usage_table_done(struct usage_table *table)
@@ -27,7 +27,7 @@ void usage_table_done(struct usage_table *table)
     *table = (struct usage_table){0};
 }
 
-/* The main process of the newest attempt; 0 when it does not run. */
+/* Returns the main process of the newest attempt; 0 when it does not run. */
 static pid_t main_process(const char *container_folder, bool *ret_contained)
 {
     char now[IDENTITY_BYTES_MAX];
@@ -65,7 +65,8 @@ static size_t read_text(pid_t pid, const char *name, char into[TEXT_BYTES])
     return used;
 }
 
-/* A session of `muster exec`, or the relay of a standard input: the monitor's children, too. */
+/* Whether the process is a session of `muster exec`, or the relay of a standard input: these are
+ * children of the monitor, too. */
 static bool is_visitor(pid_t pid)
 {
     char name[TEXT_BYTES];
@@ -83,7 +84,8 @@ static bool is_counted(const struct usage *usage, pid_t pid)
     return false;
 }
 
-/* Parents stand before their children. first: of a container; 0: all below the monitor count. */
+/* Parents are before their children. first: the container's first process; 0: all below the monitor
+ * count. */
 static void count_processes(const struct usage_table *table, pid_t monitor, pid_t first,
                             struct usage *usage)
 {
@@ -100,7 +102,7 @@ static void count_processes(const struct usage_table *table, pid_t monitor, pid_
     usage->cpu_s = (double)ticks / (double)sysconf(_SC_CLK_TCK);
 }
 
-/* The number of kB after a name at the beginning of a line; -1. */
+/* Returns the bytes of the line "NAME … kB"; -1 if there is none. */
 static int64_t kilobytes(const char *text, const char *name)
 {
     const char *at = strstr(text, name);
@@ -108,7 +110,8 @@ static int64_t kilobytes(const char *text, const char *name)
     return at && sscanf(at + strlen(name), " %lld kB", &number) == 1 ? number * 1024 : -1;
 }
 
-/* Shared pages are shared out; where the kernel does not tell, they count in full. */
+/* Shared pages are divided among the processes that share them; if the kernel does not report this,
+ * they count in full. */
 static void add_process(struct usage *usage, pid_t pid)
 {
     char status[TEXT_BYTES];

@@ -20,5 +20,5 @@
 
 struct log_mark {
     int64_t unix_ms;
-    uint64_t offset; /* in the stream */
+    uint64_t offset; /* offset in the stream */
 };

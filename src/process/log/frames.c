@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WRITER_LATE_MS = 50 /* between a byte's time and its being in the file */ };
+enum { WRITER_LATE_MS = 50 /* a byte is in the file at most this long after its time */ };
 
 static bool put_text(char *bytes, size_t room, size_t *used, const char *text, int length)
 {
@@ -18,7 +18,7 @@ static bool put_text(char *bytes, size_t room, size_t *used, const char *text, i
     return true;
 }
 
-/* The bytes that were skipped after the gap, the rest of a line, are part of it. */
+/* Puts the frame of the gap, which includes the skipped rest of a line after it. */
 static bool put_gap(struct process_log *log, char *bytes, size_t room, size_t *used)
 {
     char head[LOG_FRAME_HEAD_BYTES];
@@ -27,7 +27,7 @@ static bool put_gap(struct process_log *log, char *bytes, size_t room, size_t *u
     return !log->gap;
 }
 
-/* Bytes that came at one time, as far as there is room for them. */
+/* Puts bytes that came at the same time, as many as there is room for. */
 static bool put_run(struct process_log *log, char *bytes, size_t room, size_t *used)
 {
     char head[LOG_FRAME_HEAD_BYTES];

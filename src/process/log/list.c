@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Newest first; when the list is full the oldest goes. Returns how many it holds then. */
+/* Keeps the list newest first; when it is full the oldest is dropped. Returns how many it holds
+ * then. */
 static size_t insert(int *list, size_t count, size_t max, int attempt)
 {
     size_t at = count;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <uv.h>
 
-/* A container's folder with one attempt, and what writes and reads it. */
+/* The folder of a container with one attempt, its writer and its reader. */
 struct scene {
     uv_loop_t loop;
     char folder[TEST_FOLDER_BYTES];
@@ -105,7 +105,7 @@ static struct process_log *open_log(struct scene *s, struct process_log_options 
     return log;
 }
 
-/* What can be read now, in pieces of `room` bytes. */
+/* Reads what can be read now, in pieces of `room` bytes. */
 static enum process_log_state read_now(struct process_log *log, char *text, size_t room)
 {
     enum process_log_state state = PROCESS_LOG_MORE;
@@ -144,7 +144,7 @@ static void lines_have_the_time_they_began(void **state)
                  "1970-01-01T00:00:03Z three\n");
 }
 
-/* After a power cut the index may hold anything. */
+/* After a power cut the index may contain anything. */
 static void a_damaged_index_ends_where_it_is_damaged(void **state)
 {
     struct scene *s = *state;
@@ -186,7 +186,7 @@ static void since_and_tail_begin_at_a_line(void **state)
     assert_reads(s, options, "three\nf");
 }
 
-/* 4 KiB in all are kept of 100 KiB; what is read begins at a whole line and ends with the last. */
+/* Of 100 KiB only 4 KiB are kept; what is read begins with a whole line and ends with the last. */
 static void the_oldest_segments_go(void **state)
 {
     struct scene *s = *state;
@@ -211,7 +211,7 @@ static void the_oldest_segments_go(void **state)
     json_decref(paths);
 }
 
-/* One line without end, such as progress bars draw: what is kept of it is shown. */
+/* A line without an end, as progress bars write it: the part that is kept is shown. */
 static void a_line_longer_than_the_log_is_shown_from_its_middle(void **state)
 {
     enum { PIECE = 50000, SEGMENT = 128 << 10 };
@@ -275,7 +275,7 @@ static void following_waits_until_the_attempt_ended(void **state)
     process_log_close(log);
 }
 
-/* A reader that keeps up sees every byte, also of segments that are gone by then. */
+/* A reader that keeps up sees every byte, also those of segments that were deleted later. */
 static void following_goes_over_rotation(void **state)
 {
     struct scene *s = *state;
@@ -314,7 +314,7 @@ static void frames_say_where_and_when(void **state)
     assert_string_equal(text, "d 5 1000 1\nwd 6 2500 2\no\n");
 }
 
-/* The gap is what lies before the first byte that is given, a line's rest included. */
+/* The gap reaches up to the first byte that is given out, and includes the rest of a line. */
 static void frames_tell_what_was_rotated_away(void **state)
 {
     struct scene *s = *state;
@@ -386,7 +386,7 @@ static void nothing_started_is_said(void **state)
     assert_string_equal(err.text, "the container has no attempt 3: it was not made, or is gone");
 }
 
-/* A disk that takes nothing does not stop the container; what is lost is counted. */
+/* A disk that takes no bytes does not stop the container; lost bytes are counted. */
 static void a_log_that_cannot_be_written_drains(void **state)
 {
     struct scene *s = *state;
@@ -452,7 +452,7 @@ static void what_was_added_can_be_left_out(void **state)
     process_log_close(log);
 }
 
-/* Also by a reader that was there before it was added. */
+/* This holds also for a reader that was open before the text was added. */
 static void what_is_added_to_a_log_that_is_followed_can_be_left_out(void **state)
 {
     struct scene *s = *state;
@@ -473,7 +473,7 @@ static void what_is_added_to_a_log_that_is_followed_can_be_left_out(void **state
     process_log_close(log);
 }
 
-/* It comes on lines of its own also where the segment that it begins holds nothing else. */
+/* The text is on lines of its own even if the segment that it begins holds nothing else. */
 static void what_is_added_after_a_rotation_can_be_left_out(void **state)
 {
     struct scene *s = *state;

@@ -17,7 +17,8 @@ enum { POLL_MS = 200, ATTEMPTS_MAX = 4096 };
 
 /* ---- Opening ---- */
 
-/* The place among the attempts, newest first; count when it is not there. */
+/* Returns the index in `attempts` (newest first) of the attempt that is asked for; `count` if it is
+ * not in the list. */
 static size_t find_attempt(const struct process_log_options *o, const int *attempts, size_t count)
 {
     size_t at = o->previous ? 1 : 0;
@@ -39,7 +40,7 @@ static int refuse_attempt(const struct process_log_options *o, struct muster_err
                                    : "the container has not started yet");
 }
 
-/* Finds the attempt that is asked for; its folder is log->folder. */
+/* Finds the attempt that is asked for, and sets log->folder to its folder. */
 static int choose_attempt(struct process_log *log, struct muster_err *err)
 {
     muster_auto(free) int *attempts = calloc(ATTEMPTS_MAX, sizeof *attempts);
@@ -62,7 +63,7 @@ static void learn_added(struct process_log *log)
     }
 }
 
-/* If bytes before the oldest kept one are asked for, begins there and notes the gap. */
+/* If bytes before the oldest kept one are asked for, begins at that one and notes the gap. */
 static void begin_after_gap(struct process_log *log)
 {
     unsigned first, last;
@@ -193,8 +194,8 @@ static void on_timer(uv_timer_t *timer)
     tell_more(timer->data);
 }
 
-/* The timer stands in for a watch that cannot be had (inotify's limits, network file systems), and
- * for a change between the look and the watch. */
+/* The timer replaces a watch that cannot be set up (inotify's limits, network file systems), and
+ * catches a change between the last read and the start of the watch. */
 static void wait_for_more(struct process_log *log)
 {
     log->waiting = true;
@@ -210,7 +211,7 @@ static bool attempt_ended(const struct process_log *log)
     return path && file_exists(path);
 }
 
-/* Opens the segment that holds log->at, or the oldest one when that is gone. */
+/* Opens the segment that holds log->at, or the oldest one if that segment is gone. */
 static bool open_segment(struct process_log *log)
 {
     unsigned first, last;
@@ -243,7 +244,8 @@ static bool open_segment(struct process_log *log)
     return false;
 }
 
-/* The writer is done with a segment before it makes the next one. */
+/* Whether the open segment is finished: the writer completes a segment before it makes the next
+ * one. */
 static bool next_segment_exists(const struct process_log *log)
 {
     unsigned first, last;
@@ -270,9 +272,9 @@ static ssize_t fill(struct process_log *log)
     }
 }
 
-/* Skips the rest of a line. When the line fills the whole buffer the rest is shown after all: a log
- * may be one long line (a progress bar that only sends carriage returns), of which nothing would be
- * left. */
+/* Skips the rest of a line. If the line fills the whole buffer, the rest is shown all the same: a
+ * log may be one long line (a progress bar that only sends carriage returns), and nothing of it
+ * would be left. */
 static void skip_rest_of_line(struct process_log *log)
 {
     size_t have = log->raw_to - log->raw_from;
@@ -302,7 +304,8 @@ static bool put_stamp(struct process_log *log, char *bytes, size_t room, size_t 
     return true;
 }
 
-/* One piece from raw: a line, its beginning, or (without timestamps) all of it. False: no room. */
+/* Puts one piece of raw: a line, the beginning of a line, or (without timestamps) all bytes.
+ * Returns false when there is no room left. */
 static bool put_piece(struct process_log *log, char *bytes, size_t room, size_t *used)
 {
     if (log->options.timestamps && log->line_start && !put_stamp(log, bytes, room, used)) {
@@ -321,7 +324,7 @@ static bool put_piece(struct process_log *log, char *bytes, size_t room, size_t 
     return *used < room;
 }
 
-/* Looked for after the bytes were read: the writer marks them before it writes them. */
+/* The added range is read after the bytes: the writer marks added bytes before it writes them. */
 static void leave_out_added(struct process_log *log)
 {
     learn_added(log);

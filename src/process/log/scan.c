@@ -42,7 +42,7 @@ static int open_part(const char *folder, unsigned number, const char *kind)
     return n < (int)sizeof path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 }
 
-/* An index that a power cut or a bad disk has damaged ends where it does. */
+/* If a power cut or a bad disk has damaged an index, the index ends at the damage. */
 static bool read_mark(int fd, uint64_t index, struct log_mark *ret)
 {
     return pread(fd, ret, sizeof *ret, (off_t)(index * sizeof *ret)) == (ssize_t)sizeof *ret &&
@@ -99,8 +99,8 @@ static uint64_t segment_bytes(const struct log_segment *segment)
     return fstat(segment->log_fd, &info) == 0 ? (uint64_t)info.st_size : 0;
 }
 
-/* A line began before `offset` when the byte before it is no newline. The first byte of a segment
- * is looked up in the one before it, by the caller. */
+/* Whether a line that began before `offset` goes on there: the byte before it is not a newline. For
+ * the first byte of a segment the caller looks at the segment before it. */
 static bool in_a_line(const struct log_segment *segment, uint64_t offset)
 {
     char before;
@@ -176,7 +176,8 @@ static bool in_range(const struct log_range *range, uint64_t offset)
     return offset >= range->from && offset < range->to;
 }
 
-/* The end of the segment, in the stream, when the bytes of `without` are left out. */
+/* Returns the offset in the stream at which the segment ends when the bytes of `without` are left
+ * out. */
 static uint64_t segment_end(const struct log_segment *segment, const struct log_range *without)
 {
     uint64_t end = segment->base + segment_bytes(segment);
@@ -187,7 +188,7 @@ static uint64_t segment_end(const struct log_segment *segment, const struct log_
 }
 
 /* Looks backwards through one segment for the newline before the wanted lines. *lines counts down.
- * True when found. */
+ * Returns true when it was found. */
 static bool tail_in_segment(const struct log_segment *segment, const struct log_range *without,
                             bool newest, int64_t *lines, uint64_t *ret)
 {
@@ -198,7 +199,7 @@ static bool tail_in_segment(const struct log_segment *segment, const struct log_
         uint64_t from = to > BLOCK_BYTES ? to - BLOCK_BYTES : 0;
         ssize_t n = pread(segment->log_fd, block, (size_t)(to - from), (off_t)from);
         for (ssize_t i = n - 1; i >= 0; i--) {
-            /* the newline at the very end closes the last line, it opens none */
+            /* the newline at the very end closes the last line and does not begin another */
             uint64_t next = segment->base + from + (uint64_t)i + 1;
             bool last_byte = newest && next == end;
             if (block[i] == '\n' && !last_byte && !in_range(without, next - 1) && --*lines == 0) {

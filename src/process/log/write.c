@@ -50,8 +50,8 @@ static void close_segment(struct log_writer *w)
     w->log_fd = w->index_fd = -1;
 }
 
-/* The index and its first mark are there before the log is: a reader that sees N.log can place it.
- */
+/* The index and its first mark are written before the log is created: a reader that sees N.log can
+ * tell its offset. */
 static bool open_segment(struct log_writer *w, unsigned segment, int64_t now_unix_ms)
 {
     w->segment = segment;
@@ -91,7 +91,8 @@ void log_writer_done(struct log_writer *w)
     w->folder_fd = -1;
 }
 
-/* The index is bounded too: a container that writes a byte at a time makes a mark for each. */
+/* Whether log or index is full: a container that writes one byte at a time makes a mark for each
+ * byte. */
 static bool segment_is_full(const struct log_writer *w)
 {
     return w->used >= w->segment_bytes_max ||
@@ -109,8 +110,8 @@ static void rotate(struct log_writer *w, int64_t now_unix_ms)
     }
 }
 
-/* A segment that could not be made (no descriptor, a full disk) is tried again: what comes later is
- * not lost with it. */
+/* If the segment could not be made (no descriptor, a full disk), tries again, so that later output
+ * is not lost too. */
 static void reopen_if_closed(struct log_writer *w, int64_t now_unix_ms)
 {
     if (w->log_fd < 0) {
@@ -184,7 +185,7 @@ enum log_pump log_writer_pump(struct log_writer *w, int pipe_fd, size_t budget, 
     return LOG_PUMP_MOVED;
 }
 
-/* The container may have begun a line. */
+/* Whether the container may have begun a line. */
 static bool in_line(const struct log_writer *w)
 {
     char last = '\n';
@@ -199,7 +200,8 @@ static void add(struct log_writer *w, const char *text, size_t bytes)
     w->used += written > 0 ? (uint64_t)written : 0;
 }
 
-/* Marks added bytes for readers that leave them out; without the mark they are shown. */
+/* Marks added bytes for readers that leave them out. If the mark cannot be written, those readers
+ * show them. */
 static void mark_added(const struct log_writer *w, uint64_t bytes, int64_t now_unix_ms)
 {
     const struct log_mark marks[] = {{now_unix_ms, w->added_at},

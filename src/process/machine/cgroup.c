@@ -40,9 +40,10 @@ static bool may_write(const char *folder, const char *name)
     return path && access(path, W_OK) == 0;
 }
 
-/* ---- Where the job's group goes ---- */
+/* ---- Where the job's group is made ---- */
 
-/* A group that was there stays: in version 2 it may serve another controller. */
+/* A group that existed before is not removed on failure: in version 2 it may serve another
+ * controller. */
 static bool make_group(const char *parent, const char *name, const char *limit, char **ret)
 {
     char *folder = file_join(parent, name);
@@ -78,8 +79,8 @@ static void delegate(const char *folder, enum cgroup_kind kind)
     (void)put(folder, "cgroup.subtree_control", text);
 }
 
-/* A group has the controllers that every group above it hands down. Those that are not ours refuse
- * to be asked; they may hand down what is needed without it. */
+/* A group has only the controllers that every group above it hands down. A write to a group that is
+ * not ours fails and is ignored: the group may already hand down what is needed. */
 static void delegate_down_to(const char *root, const char *folder, enum cgroup_kind kind)
 {
     muster_auto(free) char *path = strdup(folder);
@@ -94,9 +95,10 @@ static void delegate_down_to(const char *root, const char *folder, enum cgroup_k
     }
 }
 
-/* The group in which the job's is made: ours where it is the root, which alone may hold processes
- * and hand controllers down, else the one above. NULL: that one is out of sight, as in a container.
- * The kernel has a cgroup.type everywhere but in the root. The caller frees. */
+/* Returns the group in which to make the job's group: our own group if it is the root, since only
+ * the root may hold processes and hand controllers down too; else the one above it. NULL: that
+ * group is not visible, as in a container. In the kernel's hierarchy only the root has no
+ * cgroup.type. The caller frees. */
 static char *parent_v2(const char *root, const char *own)
 {
     muster_auto(free) char *path = cgroup_own_path(own, "");
@@ -186,12 +188,12 @@ static bool limit(const char *folder, bool v2, enum cgroup_kind kind, int64_t va
         (void)snprintf(text, sizeof text, "%" PRId64, value);
         bool done = put(folder, v2 ? "memory.max" : "memory.limit_in_bytes", text);
         /* Without this a process over its limit swaps instead of being killed. Not every kernel
-         * counts swap. */
+         * accounts for swap. */
         (void)put(folder, v2 ? "memory.swap.max" : "memory.memsw.limit_in_bytes", v2 ? "0" : text);
         return done;
     }
     int64_t quota_us = value * PERIOD_US / 1000;
-    quota_us = quota_us < 1000 ? 1000 : quota_us; /* the kernel's least */
+    quota_us = quota_us < 1000 ? 1000 : quota_us; /* the smallest value that the kernel takes */
     (void)snprintf(text, sizeof text, v2 ? "%" PRId64 " %d" : "%" PRId64, quota_us, PERIOD_US);
     if (!v2) {
         char period[16];
@@ -240,7 +242,7 @@ void cgroup_done(struct cgroup *group)
 {
     for (enum cgroup_kind kind = 0; kind < CGROUP_KINDS; kind++) {
         if (group->folder[kind]) {
-            (void)rmdir(group->folder[kind]); /* one that is still busy goes with the job's */
+            (void)rmdir(group->folder[kind]); /* a busy group is removed with the job's */
         }
         free(group->folder[kind]);
     }
@@ -248,7 +250,7 @@ void cgroup_done(struct cgroup *group)
 }
 
 /* In version 2 the caller must also be able to write to the common parent of both groups, and
- * neither may be threaded. */
+ * neither group may be threaded. */
 static int cannot_enter(enum cgroup_kind kind, int why, struct muster_err *err)
 {
     bool not_permitted = why == EACCES || why == EPERM || why == EROFS || why == EOPNOTSUPP;

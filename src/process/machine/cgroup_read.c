@@ -10,7 +10,7 @@
 
 #define LIMIT_V1 "memory.limit_in_bytes"
 #define LIMIT_V2 "memory.max"
-#define NO_LIMIT (INT64_C(1) << 60) /* version 1 has a number for none */
+#define NO_LIMIT (INT64_C(1) << 60) /* version 1 shows a huge number if there is no limit */
 
 enum { FILE_BYTES_MAX = 16384, REACHED_PARTS = 64 };
 
@@ -21,8 +21,8 @@ static char *get(const char *folder, const char *name)
     return path && file_read(path, FILE_BYTES_MAX, &text, NULL, NULL) == 0 ? text : NULL;
 }
 
-/* The number after `key` in "key number" lines; otherwise -1. An empty key is a file of one number.
- */
+/* Returns the number after `key` in lines "key number"; -1 if there is none. With an empty key the
+ * file is one number. */
 static int64_t get_number(const char *folder, const char *name, const char *key)
 {
     muster_auto(free) char *text = get(folder, name);
@@ -72,7 +72,8 @@ static bool limit_reached(const char *folder, bool v2, int64_t peak_bytes)
     if (v2) {
         return get_number(folder, "memory.events", "oom") > 0;
     }
-    /* failcnt counts files that were put out, too: how near it came is the better sign. */
+    /* failcnt also counts cached files that were dropped; how near the peak came to the limit is
+     * the better sign. */
     int64_t bound = get_number(folder, LIMIT_V1, "");
     return bound > 0 && peak_bytes >= bound - bound / REACHED_PARTS;
 }
@@ -83,8 +84,8 @@ bool cgroup_limit_reached(const struct cgroup *group)
     return folder && limit_reached(folder, group->v2[CGROUP_MEMORY], cgroup_peak_bytes(group));
 }
 
-/* …/muster-HASH/POD.CONTAINER.ATTEMPT, or podman's: …/libpod-ID, cut behind that where more
- * follows. */
+/* Whether the path is …/muster-HASH/POD.CONTAINER.ATTEMPT, or podman's …/libpod-ID, which is cut
+ * after the ID if it is longer. */
 static bool is_container(char *path)
 {
     char *podmans = path ? strstr(path, "/libpod-") : NULL;

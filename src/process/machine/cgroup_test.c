@@ -27,7 +27,7 @@ static void assert_holds(const char *root, const char *name, const char *content
 
 static const struct cgroup_limits limits = {.memory_bytes = 67108864, .cpu_millis = 500};
 
-/* The kernel makes the files with the folder; here they are there already. */
+/* The kernel makes the files with the folder; here they exist already. */
 static void version_1_has_a_tree_per_controller(void **state)
 {
     const char *root = *state;
@@ -52,7 +52,7 @@ static void version_1_has_a_tree_per_controller(void **state)
     cgroup_job_done(&job);
 }
 
-/* As systemd mounts them, but for the links: both trees have two controllers. */
+/* The trees as systemd mounts them, without the links: both have two controllers. */
 static void version_1_may_have_several_controllers_in_a_tree(void **state)
 {
     const char *root = *state;
@@ -75,7 +75,7 @@ static void version_1_may_have_several_controllers_in_a_tree(void **state)
     cgroup_job_done(&job);
 }
 
-/* A group that holds processes delegates nothing, so ours lies beside it. */
+/* A group that holds processes delegates nothing, so the job's group is made beside it. */
 static void version_2_lies_beside_its_own_group(void **state)
 {
     const char *root = *state;
@@ -172,9 +172,9 @@ static void what_a_group_uses_is_read_in_both_versions(void **state)
     make(root, "user/muster-2/u.c.0/memory.stat", "anon 7\ninactive_file 100\n");
     assert_true(cgroup_read_memory(root, "0::/user/muster-2/u.c.0\n", &m));
     assert_int_equal(m.used_bytes, 900);
-    assert_int_equal(m.peak_bytes, 0); /* an older kernel does not tell */
+    assert_int_equal(m.peak_bytes, 0); /* older kernels do not report it */
     assert_int_equal(m.limit_bytes, 0);
-    /* podman's, also with what systemd and crun put below and beside it */
+    /* podman's groups, also with those that systemd and crun make below and beside them */
     make(root, "system.slice/libpod-1.scope/memory.current", "50\n");
     make(root, "system.slice/libpod-1.scope/memory.peak", "90\n");
     make(root, "system.slice/libpod-1.scope/memory.max", "90\n");
@@ -186,7 +186,7 @@ static void what_a_group_uses_is_read_in_both_versions(void **state)
     assert_true(cgroup_read_memory(root, "4:memory:/libpod_parent/libpod-2\n", &m));
     assert_true(m.limit_bytes == 0 && !m.limit_reached && m.kills == 0);
     assert_false(cgroup_read_memory(root, "0::/system.slice/libpod-conmon-1.scope\n", &m));
-    /* Somebody else's groups, and none. */
+    /* Groups of other programs, and no group. */
     assert_false(cgroup_read_memory(root, "4:memory:/me\n0::/\n", &m));
     assert_false(cgroup_read_memory(root, "4:memory:/muster-1\n", &m));
     assert_false(cgroup_read_memory(root, "0::/user/muster-9/gone\n", &m));

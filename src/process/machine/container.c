@@ -15,7 +15,7 @@ static bool is_conmon(pid_t pid)
     return strcmp(name, "conmon\n") == 0;
 }
 
-/* "pid:[4026531836]"; "" when it is gone. */
+/* Reads "pid:[4026531836]"; "" if the process is gone. */
 static void read_namespace(pid_t pid, char into[NAME_BYTES])
 {
     char path[NAME_BYTES];
@@ -24,8 +24,8 @@ static void read_namespace(pid_t pid, char into[NAME_BYTES])
     into[length < 0 ? 0 : length] = '\0';
 }
 
-/* conmon's other children are the runtime that makes the container and the podman that cleans up.
- */
+/* Whether the process is in the container: conmon's other children, the runtime that makes the
+ * container and the podman that cleans up, are not. */
 static bool is_inside(pid_t pid, pid_t conmon)
 {
     char inner[NAME_BYTES], outer[NAME_BYTES];

@@ -8,9 +8,10 @@
 
 #include "process/machine/descendants.h"
 
-/* `list` holds what is below `root`, parents before children (descendants_list). 0: the container
- * does not run (yet). */
+/* Returns the container's first process. `list` holds all processes below `root`, parents before
+ * children (descendants_list). 0: the container does not run (yet). */
 pid_t container_find(const struct descendant *list, size_t count, pid_t root);
 
-/* Moves the container's processes, `first` and what is below it, to the front; returns how many. */
+/* Moves the container's processes, `first` and all below it, to the front; returns how many there
+ * are. */
 size_t container_keep(struct descendant *list, size_t count, pid_t first);

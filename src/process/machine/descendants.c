@@ -87,7 +87,8 @@ static void add_process(void *data, pid_t pid)
     }
 }
 
-/* Marks children of what is marked until nothing changes: as many passes as the tree is deep. */
+/* Marks the children of marked processes until nothing changes: as many passes as the tree is
+ * deep. */
 static void mark_below(struct table *table, pid_t root)
 {
     for (bool changed = true; changed;) {
@@ -113,22 +114,23 @@ bool descendants_visible(void)
     return strtol(self, NULL, 10) == (long)getpid();
 }
 
-/* A pidfd of what has this number now; -1: there is nothing; -2: this kernel has none, or no
- * descriptor is left. */
+/* Returns a pidfd of the process that has this number now; -1: there is none; -2: this kernel has
+ * no pidfds, or no descriptor is left. */
 static int open_process(pid_t pid)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     return fd >= 0 || errno == ESRCH || errno == EINVAL ? fd : -2;
 }
 
-/* The number is used only where there is no pidfd. */
+/* Uses the number only if there is no pidfd. */
 static bool send_to(int fd, pid_t pid, int number)
 {
     return fd >= 0 ? syscall(SYS_pidfd_send_signal, fd, number, NULL, 0) == 0
                    : kill(pid, number) == 0;
 }
 
-/* The pidfd is taken first: what it means does not change between the look and the signal. */
+/* The pidfd is taken first: it refers to the same process when it is compared and when it is
+ * signalled. */
 bool descendants_signal(const struct descendant *process, int number)
 {
     struct descendant now;
@@ -158,7 +160,7 @@ int descendants_kill(pid_t root, int number)
     return count;
 }
 
-/* Breadth first, so that a parent stands before its children. */
+/* Copies breadth first, so that a parent is before its children. */
 static size_t move_children(const struct table *table, pid_t root, struct descendant *into)
 {
     size_t used = 0;
@@ -186,13 +188,13 @@ size_t descendants_list(pid_t root, struct descendant **ret)
 
 struct hunt {
     const char *mark;
-    size_t compared; /* bytes of an entry */
+    size_t compared; /* how many bytes of an entry are compared */
     int count;
 };
 
 enum { PIECE_BYTES = 64 << 10, SWEEPS_MAX = 500, SWEEP_MS = 10 };
 
-/* How far the entry that is being read agrees with the mark. */
+/* How far the entry that is being read matches the mark. */
 struct comparison {
     size_t matched;
     bool differs;
@@ -213,8 +215,8 @@ static bool find_mark(const struct hunt *hunt, const char *text, size_t count,
     return false;
 }
 
-/* We put the mark first, so mostly one piece is read; a shell orders its children's environment as
- * it likes. */
+/* muster puts the mark first, so usually one piece is read; a shell may change the order for its
+ * children. */
 static bool is_marked(const struct hunt *hunt, pid_t pid)
 {
     char path[64];

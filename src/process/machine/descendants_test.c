@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* From here on this system call fails in this process and its children. */
+/* After this the system call fails in this process and its children. */
 static bool forbid(long number, int code)
 {
     struct sock_filter code_of[] = {
@@ -40,13 +40,13 @@ static pid_t start_sleeper(void)
     return pid;
 }
 
-/* With one system call missing, a process that kills its own child; 0: the child died. */
+/* A process without one system call kills its own child; returns 0 if the child died. */
 static int kill_without(long number, int code)
 {
     pid_t killer = fork();
     if (killer == 0) {
         pid_t sleeper = start_sleeper();
-        test_alarm(); /* ends this process, and with it the sleeper, where nobody killed that */
+        test_alarm(); /* ends this process and the sleeper, if nothing has killed that */
         bool sent = forbid(number, code) && descendants_kill(getpid(), SIGKILL) == 1;
         _exit(sent && waitpid(sleeper, NULL, 0) == sleeper ? 0 : 1);
     }
@@ -75,7 +75,7 @@ static void another_process_of_the_same_number_is_left_alone(void **state)
     assert_int_equal(descendants_list(getpid(), &list), 1);
     assert_int_equal(list[0].pid, sleeper);
     struct descendant earlier = list[0];
-    earlier.start_ticks--; /* had this number before */
+    earlier.start_ticks--; /* a process that had this number before */
     assert_false(descendants_signal(&earlier, SIGKILL));
     assert_int_equal(waitpid(sleeper, NULL, WNOHANG), 0);
     assert_true(descendants_signal(&list[0], SIGKILL));

@@ -20,7 +20,7 @@ static void add(struct gpus *gpus, const char *id, size_t length)
     }
 }
 
-/* Calls `each` for every id of "a,b,c". */
+/* Calls `each` for every id in "a,b,c". */
 static void split(struct gpus *gpus, const char *ids,
                   void (*each)(struct gpus *gpus, const char *id, size_t length))
 {
@@ -31,7 +31,7 @@ static void split(struct gpus *gpus, const char *ids,
     }
 }
 
-/* "GPU UUID: \t GPU-8f…" of /proc/driver/nvidia/gpus/BUS/information. */
+/* Reads "GPU UUID: \t GPU-8f…" of /proc/driver/nvidia/gpus/BUS/information. */
 static void read_uuid(const char *folder, const char *bus, char ret[GPUS_ID_BYTES])
 {
     muster_auto(free) char *path = NULL;
@@ -56,7 +56,7 @@ static int is_bus(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* Orders by bus, as CUDA does where all GPUs are of one kind. */
+/* Orders by bus, as CUDA does if all GPUs are of one kind. */
 static void look_at_driver(struct gpus *gpus, const char *root)
 {
     muster_auto(free) char *path = NULL;
@@ -96,7 +96,8 @@ void gpus_discover(struct gpus *gpus, const char *root, const char *configured)
 
 enum { NO_DEVICE = -1 };
 
-/* The machine's number of a device; NO_DEVICE when it is none, or not the only one. */
+/* Returns the machine's number of the device; NO_DEVICE if no device, or more than one, has this
+ * UUID. */
 static long device_of_uuid(const struct gpus *gpus, const char *word, size_t length)
 {
     long found = NO_DEVICE;
@@ -113,7 +114,7 @@ static bool is_uuid(const char *word)
     return strncmp(word, "GPU-", 4) == 0 || strncmp(word, "MIG-", 4) == 0;
 }
 
-/* strtol(3) is what CUDA reads an index by: "1x" is 1, a word without a digit none. */
+/* CUDA reads an index with strtol(3): "1x" is 1, and a word without a digit is not an index. */
 static long device_of_index(const struct gpus *gpus, const char *word)
 {
     char *end;
@@ -123,7 +124,7 @@ static long device_of_index(const struct gpus *gpus, const char *word)
     return none ? NO_DEVICE : index;
 }
 
-/* Whether the word of the list names this one of ours. */
+/* Whether the word of the list names this GPU. */
 static bool names(const struct gpus *gpus, const struct gpu *gpu, const char *word, size_t length,
                   long device)
 {
@@ -139,7 +140,7 @@ static bool names(const struct gpus *gpus, const struct gpu *gpu, const char *wo
     return device >= 0 && strtol(gpu->id, &end, 10) == device && *end == '\0';
 }
 
-/* False where CUDA stops reading. */
+/* Returns false if CUDA stops reading at this word. */
 static bool allow_word(const struct gpus *gpus, const char *word, size_t length,
                        bool pool[GPUS_MAX], bool *ret_twice)
 {
@@ -185,9 +186,8 @@ static bool available(const struct gpu *gpu, bool share)
     return share ? !gpu->exclusive : gpu->holders == 0;
 }
 
-/* The least held GPU of the pool that may be taken and is not among `taken`; NULL when none is
- * left.
- */
+/* Returns the GPU of the pool with the fewest holders that is available and not in `taken`; NULL
+ * when none is left. */
 static struct gpu *best(struct gpus *gpus, bool share, const bool *pool, const bool *taken)
 {
     struct gpu *found = NULL;

@@ -46,7 +46,8 @@ static void no_driver_means_none(void **state)
     assert_int_equal(gpus.count, 0);
 }
 
-/* As CUDA reads the variable; an "x" for each GPU of the pool, "." for the others. */
+/* Compares the pool for a value of the variable, as CUDA reads it: "x" for each GPU of the pool,
+ * "." for the others. */
 static void expect_pool(const struct gpus *gpus, const char *visible, const char *expected)
 {
     bool pool[GPUS_MAX];
@@ -111,7 +112,7 @@ static void a_shell_limits_the_pool(void **state)
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         expect_pool(&gpus, table[i].visible, table[i].pool);
     }
-    gpus_discover(&gpus, root, "1,2"); /* what this controller may give out */
+    gpus_discover(&gpus, root, "1,2"); /* the GPUs that this controller may give out */
     expect_pool(&gpus, "0,1", "x.");
     expect_pool(&gpus, "GPU-ab", ".x");
     gpus_discover(&gpus, root, "GPU-8f99bbbb-0001,GPU-8f55aaaa-0000");

@@ -13,9 +13,9 @@
 
 static const struct host_path_type {
     const char *name;
-    mode_t format; /* S_IFDIR …; 0: whatever is there */
+    mode_t format; /* S_IFDIR …; 0: any format is accepted */
     bool create;
-    const char *other; /* something of another format is there */
+    const char *other; /* the fault to report if the path has another format */
 } types[] = {
     {"", 0, false, NULL},
     {"DirectoryOrCreate", S_IFDIR, true, "is not a directory"},
@@ -47,7 +47,8 @@ static bool parent_exists(const char *path)
     return slash && file_exists(folder);
 }
 
-/* Directories are made in any depth; a file's directory must be there, as for a kubelet. */
+/* Missing directories are made at any depth; the directory of a file must exist, as for a
+ * kubelet. */
 static const char *missing_fault(const struct host_path_type *type, const char *path,
                                  const char **ret_hint)
 {

@@ -10,9 +10,9 @@
 
 #include <muster/err.h>
 
-/* What is wrong with the path, NULL when nothing is; borrowed, static. *ret_hint: what to do, or
- * NULL. Nothing is made. */
+/* Returns what is wrong with the path, or NULL if nothing is; borrowed, static. *ret_hint: what to
+ * do about it, or NULL. Creates nothing. */
 const char *host_path_fault(const char *path, const char *type, const char **ret_hint);
 
-/* Checks, and makes what DirectoryOrCreate and FileOrCreate ask for. MUSTER_ENOENT. */
+/* Checks the path, and creates it for DirectoryOrCreate and FileOrCreate. MUSTER_ENOENT. */
 int host_path_prepare(const char *path, const char *type, struct muster_err *err);

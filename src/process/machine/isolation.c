@@ -33,7 +33,7 @@ static bool put(const char *path, const char *text)
     return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
 }
 
-/* Everybody stays who they are; nobody else exists in there. */
+/* User and group keep their numbers; no others exist in the namespace. */
 static bool enter_user_namespace(void)
 {
     unsigned user = geteuid();
@@ -54,8 +54,8 @@ static bool enter(enum isolation_mode mode, bool network_private)
     return (mode != ISOLATION_USER_NAMESPACE || enter_user_namespace()) && unshare(flags) == 0;
 }
 
-/* The child also tries that a mount namespace can be made and changed, which containers need. Its
- * exit code is an errno. */
+/* The child also tries to make and change a mount namespace, which containers need. Its exit code
+ * is an errno. */
 static int try_in_child(enum isolation_mode mode, bool network_private)
 {
     pid_t child = fork();
@@ -93,8 +93,8 @@ static enum isolation_mode choose(struct isolation *isolation, enum isolation_mo
 
 /* ---- The namespace's init ---- */
 
-/* Reaps by ignoring SIGCHLD, and lives as long as its supervisor: PDEATHSIG for kill -9, the
- * lifeline for a supervisor that died before the call. Its own death ends everything in the
+/* Reaps by ignoring SIGCHLD, and lives as long as its supervisor: PDEATHSIG ends it after a kill
+ * -9, the lifeline if the supervisor died before that call. Its own death ends all processes in the
  * namespace. */
 static void be_init(int lifeline_fd)
 {
@@ -132,7 +132,7 @@ static int start_init(struct isolation *isolation, struct muster_err *err)
     return 0;
 }
 
-/* When it cannot be read, the loopback is taken to be up. */
+/* If the flags cannot be read, the loopback counts as up. */
 static bool loopback_is_down(void)
 {
     struct ifreq request = {.ifr_name = "lo"};
@@ -185,7 +185,8 @@ void isolation_leave(struct isolation *isolation)
     if (isolation->init > 0) {
         (void)kill(isolation->init, SIGKILL);
         char byte;
-        /* Its end of the lifeline closes when it dies, after everything in the namespace did. */
+        /* The init's end of the lifeline closes when the init dies, which is after all processes in
+         * the namespace have ended. */
         while (read(isolation->lifeline_fd, &byte, 1) < 0 && errno == EINTR) {
         }
         (void)waitpid(isolation->init, NULL, 0);

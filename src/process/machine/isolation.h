@@ -20,24 +20,24 @@ enum isolation_mode {
     ISOLATION_SUBREAPER,
     ISOLATION_NAMESPACE,
     ISOLATION_USER_NAMESPACE,
-    ISOLATION_AUTO, /* a request: the best that is permitted */
+    ISOLATION_AUTO, /* as a request: the best mode that is permitted */
 };
 
 struct isolation {
     enum isolation_mode mode;
-    pid_t init;         /* of the PID namespace; 0 without one */
-    int lifeline_fd;    /* init dies when it closes; readable (end of file) when init died */
-    char why_not[160];  /* SUBREAPER: why no namespace */
+    pid_t init;         /* the init of the PID namespace; 0 without one */
+    int lifeline_fd;    /* the init dies when this closes; readable (end of file) after its death */
+    char why_not[160];  /* SUBREAPER: why there is no namespace */
     bool loopback_down; /* no rank can reach another at 127.0.0.1 */
 };
 
-/* Finds what is permitted (in a child that tries), and enters it; with network_private also a
- * network namespace, with its loopback up. MUSTER_EUNSUPPORTED: a private network cannot be had;
- * MUSTER_EOS. */
+/* Finds out what is permitted (in a child that tries it), and enters it; with network_private also
+ * a network namespace, whose loopback is up. MUSTER_EUNSUPPORTED: a private network is not
+ * possible; MUSTER_EOS. */
 int isolation_enter(struct isolation *ret, enum isolation_mode wanted, bool network_private,
                     struct muster_err *err);
 
-/* Kills what is left in the namespace and waits for its init. */
+/* Kills all processes that are left in the namespace and waits for its init. */
 void isolation_leave(struct isolation *isolation);
 
 const char *isolation_name(enum isolation_mode mode);

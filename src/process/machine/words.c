@@ -10,7 +10,7 @@ enum { WORD_PAGES_MAX = 32 };
 
 static const char hint[] = "put the text into a file, of a ConfigMap volume among others";
 
-/* With its terminating zero, as the kernel counts. */
+/* Counts the terminating zero, as the kernel does. */
 static size_t bytes_of(const json_t *text)
 {
     return json_string_length(text) + 1;
@@ -31,7 +31,7 @@ static bool is_too_long(const char *what, size_t index, size_t bytes, struct wor
     return true;
 }
 
-/* Adds what the words of the list weigh. */
+/* Adds the size of the words of the list to *sum. */
 static bool list_fault(const json_t *container, const char *list, size_t *sum,
                        struct words_fault *ret)
 {

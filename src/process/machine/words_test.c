@@ -22,7 +22,7 @@ static size_t word_bytes_max(void)
     return (size_t)sysconf(_SC_PAGESIZE) * 32 - 1;
 }
 
-/* Its exit code; 126: it was too long. */
+/* Returns its exit code; 126: the word was too long. */
 static int execute(char *word)
 {
     int status = 0;
@@ -44,7 +44,7 @@ static json_t *container_of(const char *word)
                      "value", "v");
 }
 
-/* The longest word that this kernel executes is the longest that is let through. */
+/* The longest word that is accepted is the longest that this kernel executes. */
 static void the_longest_word_is_the_kernels(void **state)
 {
     (void)state;

@@ -29,7 +29,8 @@ static const struct monitor_message *find(const struct said *said, enum monitor_
     return NULL;
 }
 
-/* Runs "true" with this entrance to the memory group; all that was said until its end. */
+/* Runs "true" with this entrance to the memory group; returns everything that was reported until
+ * its end. */
 static struct said run_with(int entrance_fd)
 {
     struct said said = {0};
@@ -68,8 +69,8 @@ static void a_limit_that_fails_ends_the_start(void **state)
                                       "be entered: No space left on device");
 }
 
-/* EPERM, which the kernel gives in the place of EACCES where a group is not delegated: a file that
- * is sealed against writing. */
+/* EPERM, which the kernel returns instead of EACCES if a group is not delegated: here by a file
+ * that is sealed against writing. */
 static void a_limit_that_is_not_permitted_is_told(void **state)
 {
     (void)state;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* {"PYTHONPATH": "/ours"}: our part, then whatever the variable has. */
+/* Reads {"PYTHONPATH": "/ours"}: puts our part before the value that the variable has. */
 static int put_before(struct process_spec *spec, struct muster_err *err)
 {
     json_t *prepend = doc_at(spec->doc, "prepend");

@@ -9,5 +9,5 @@
 
 #include "process/wire/spec.h"
 
-/* Makes spec->env whole. MUSTER_ENOENT: the file is gone. */
+/* Completes spec->env. MUSTER_ENOENT: the file is gone. */
 int environment_load(struct process_spec *spec, struct muster_err *err);

@@ -45,7 +45,7 @@ static bool say_hello(int control_fd)
     return send(control_fd, &hello, sizeof hello, MSG_NOSIGNAL) == (ssize_t)sizeof hello;
 }
 
-/* What the supervisor and the monitor changed must not be inherited through exec. */
+/* Resets the signals that the supervisor and the monitor have changed: exec would pass them on. */
 static void restore_signals(void)
 {
     struct sigaction standard = {.sa_handler = SIG_DFL};
@@ -64,8 +64,8 @@ static void tell_note(int control_fd, const char *text)
     (void)send(control_fd, &message, sizeof message, MSG_NOSIGNAL);
 }
 
-/* What the machine does not permit is told, and the container runs without; control_fd -1: it was
- * told before. */
+/* If the machine does not permit a group, reports this and the container runs without it;
+ * control_fd -1: it was reported before. */
 static bool enter_groups(const int entrances[CGROUP_KINDS], int control_fd, struct failure *failure)
 {
     for (enum cgroup_kind kind = 0; kind < CGROUP_KINDS; kind++) {
@@ -139,7 +139,7 @@ static bool is_executable_file(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Searches as runc does: the container's own PATH, and the first name that can be executed. */
+/* Searches as runc does: in the container's own PATH, for the first file that can be executed. */
 static bool find_in_path(const char *command, char *const *env, char found[PATH_MAX])
 {
     const char *at = env_value(env, "PATH");
@@ -173,7 +173,8 @@ static size_t bytes_of(char *const *words, const char **ret_longest)
     return sum;
 }
 
-/* execve(2): a word over 128 KiB, or all of them over a quarter of the stack's limit. */
+/* execve(2) failed: a word is over 128 KiB, or all of them are over a quarter of the stack's
+ * limit. */
 static void tell_too_big(const char *const *argv, char *const *env, struct failure *failure)
 {
     const char *variable = "";
@@ -188,7 +189,8 @@ static void tell_too_big(const char *const *argv, char *const *env, struct failu
          arguments >> 10, sysconf(_SC_ARG_MAX) >> 10);
 }
 
-/* The first line of a script that names a program which does not exist; or an ELF file's loader. */
+/* Reports a script whose first line names a program that does not exist, or an ELF file whose
+ * loader does not exist. */
 static void tell_interpreter(const char *file, struct failure *failure)
 {
     char line[INTERPRETER_BYTES] = "";
@@ -249,8 +251,9 @@ static void execute_command(const char *const *argv, char *const *env, struct fa
     }
 }
 
-/* Our mark, then the container's environment: the mark comes first, so that a search through /proc
- * reads little. With `term` ("TERM=…") that is in place of its own. NULL when out of memory. */
+/* Returns our mark, then the container's environment: the mark is first, so that a search through
+ * /proc reads little. `term` ("TERM=…") replaces the container's own TERM. NULL when out of
+ * memory. */
 static char **with_mark(char *const *env, const char *mark, const char *term)
 {
     size_t count = 0;
@@ -272,7 +275,7 @@ static char **with_mark(char *const *env, const char *mark, const char *term)
     return all;
 }
 
-/* What every process of a container begins with. */
+/* Does what every process of a container does first. */
 static void begin(const struct process_spec *spec)
 {
     (void)setsid();
@@ -304,7 +307,8 @@ __attribute__((noreturn)) void execute(const struct monitor_plan *plan, int inpu
     } else if (say_hello(control_fd) && enter_groups(plan->entrances, control_fd, &failure) &&
                set_streams(streams, &failure) && become_user(spec, &failure) &&
                enter_folder(spec, &failure)) {
-        /* Must follow the change of user, which clears it. The container ends with its monitor. */
+        /* This must follow the change of user, which clears it. The container ends with its
+         * monitor. */
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         execute_command(spec->argv, env, &failure);
     }

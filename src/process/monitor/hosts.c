@@ -54,7 +54,8 @@ static bool has_name(const char *text, const char *name)
     return false;
 }
 
-/* A line that stands before has a name for itself. */
+/* Adds a line for each service. If an earlier line has the name, that line applies to the short
+ * name. */
 static void add_services(struct buf *text, const json_t *services)
 {
     const char *space = doc_text(services, "namespace", "");
@@ -89,7 +90,7 @@ char *hosts_text(const char *machine, const char *const *names, size_t count,
     return all;
 }
 
-/* The file is not flushed, unlike a record: it is made again for each attempt. It is readable for
+/* Unlike a record the file is not flushed: it is made again for each attempt. It is readable for
  * any runAsUser. */
 static int write_file(const char *path, const char *text, struct muster_err *err)
 {

@@ -14,14 +14,14 @@
 
 enum { HOSTS_BYTES_MAX = 1 << 20 };
 
-/* The text: `machine` (NULL: there is no such file), each name that it has not, and a line for each
- * of `services` ({"namespace", "names"}; NULL: none), under all the names that a cluster has for
- * one. Names that are none ("", spaces …) are left out. The caller frees; NULL when out of memory.
- */
+/* Returns the text: `machine` (NULL: there is no such file), each name that it does not have, and a
+ * line for each of `services` ({"namespace", "names"}; NULL: none), with all names that a service
+ * has in a cluster. Names that are not valid ("", spaces …) are left out. The caller frees; NULL
+ * when out of memory. */
 char *hosts_text(const char *machine, const char *const *names, size_t count,
                  const json_t *services);
 
-/* Writes FOLDER/hosts for a pod of that name ("" for none); *ret_path is the caller's.
+/* Writes FOLDER/hosts for a pod of that name ("" for none); the caller frees *ret_path.
  * MUSTER_ETOOBIG: the machine's file is over HOSTS_BYTES_MAX. */
 int hosts_write(const char *folder, const char *pod_name, const json_t *services, char **ret_path,
                 struct muster_err *err);

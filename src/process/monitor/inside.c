@@ -11,7 +11,7 @@
 
 enum { FEED_BYTES = 32 << 10 };
 
-/* fds: the client's socket, the document, then the entrances that there are. */
+/* fds: the client's socket, the document, then the entrances that were sent. */
 static void start_session(struct inside *inside, const struct monitor_request *request,
                           const int *fds, size_t count)
 {
@@ -42,7 +42,7 @@ static void start_session(struct inside *inside, const struct monitor_request *r
     }
 }
 
-/* Ends at the end of what is read, or when nobody reads what is written. */
+/* Copies until the end of the input, or until the reader has closed its end. */
 __attribute__((noreturn)) static void feed(int from_fd, int into_fd)
 {
     static char bytes[FEED_BYTES];
@@ -76,8 +76,8 @@ static void start_feeder(struct inside *inside, const int *fds, size_t count)
     }
 }
 
-/* A socket belongs to the network in which it was made, not to that of the process that connects
- * it. */
+/* A socket belongs to the network namespace in which it was made, not to that of the process that
+ * connects it. */
 static void give_network(const int *fds, size_t count)
 {
     static const int families[] = {AF_INET, AF_INET6};
@@ -111,7 +111,7 @@ void inside_take(struct inside *inside, const struct monitor_request *request, c
 void inside_reaped(struct inside *inside, pid_t pid)
 {
     if (pid == inside->feeder) {
-        passing_close(&inside->input_fd, 1); /* the end of the file */
+        passing_close(&inside->input_fd, 1); /* the reader gets the end of the file */
         inside->input_fd = -1;
     }
     for (size_t i = 0; i < inside->session_count; i++) {

@@ -16,12 +16,12 @@ struct inside {
     bool own_proc;
     pid_t sessions[INSIDE_SESSIONS_MAX];
     size_t session_count;
-    int input_fd; /* where the main process's standard input is written; -1: closed, or not asked */
-    pid_t feeder; /* the process that writes there; 0: none yet */
+    int input_fd; /* the main process's standard input; -1: closed, or not asked for */
+    pid_t feeder; /* the process that writes to it; 0: none yet */
 };
 
-/* Takes the descriptors that came with the request. */
+/* Carries out the request, and takes the descriptors that came with it. */
 void inside_take(struct inside *inside, const struct monitor_request *request, const int *fds,
                  size_t count);
-/* A child of the monitor ended. */
+/* To be called when a child of the monitor has ended. */
 void inside_reaped(struct inside *inside, pid_t pid);

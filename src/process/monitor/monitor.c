@@ -28,13 +28,13 @@
 struct monitor {
     const struct monitor_plan *plan;
     int control_fd;
-    int exec_fd; /* end of file: exec happened, or never will; -1 after that */
+    int exec_fd; /* end of file: exec has happened, or never will; then -1 */
     int signal_fd;
     pid_t main_pid;
     bool main_ended;
     bool orphaned;    /* the supervisor is gone */
-    bool own_proc;    /* /proc shows our numbers: descendants can be found */
-    bool exec_failed; /* the main process has told why */
+    bool own_proc;    /* /proc shows the numbers of our namespace: descendants can be found */
+    bool exec_failed; /* the main process has reported why */
     struct inside inside;
 };
 
@@ -68,8 +68,8 @@ static void settle_signals(struct monitor *m)
     m->signal_fd = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Everything of the supervisor's but what the plan names: its sockets, loops and other containers'
- * pipes must not live on here. */
+/* Closes all descriptors of the supervisor except those of the plan: its sockets and loops and the
+ * pipes of other containers must not stay open here. */
 static void close_others(const struct monitor *m)
 {
     const int keep[] = {m->control_fd,         m->plan->log_fd,       m->plan->keep_fd,
@@ -104,8 +104,7 @@ static int start_main(struct monitor *m, struct muster_err *err)
     }
     m->exec_fd = ends[0];
     m->inside.input_fd = input[1];
-    m->main_pid =
-        _Fork(); /* libuv's part of fork closes descriptors by numbers that are ours now */
+    m->main_pid = _Fork(); /* libuv's fork handlers would close our descriptors by number */
     if (m->main_pid == 0) {
         close(ends[0]);
         execute(m->plan, input[0], m->control_fd, ends[1]);
@@ -129,7 +128,7 @@ static void kill_all(const struct monitor *m)
     }
 }
 
-/* It has no group of its own yet when it has only just been forked. */
+/* A process that was only just forked may not have a group of its own yet. */
 static void send_to_main(const struct monitor *m, int number)
 {
     if (kill(-m->main_pid, number) < 0) {
@@ -148,7 +147,7 @@ static void pass_signal(const struct monitor *m, int number)
     }
     send_to_main(m, number);
     if (number == SIGTERM || number == SIGINT) {
-        send_to_main(m, SIGCONT); /* a stopped process could not answer */
+        send_to_main(m, SIGCONT); /* a stopped process could not react */
     }
 }
 
@@ -168,8 +167,8 @@ static void take_request(struct monitor *m)
     }
 }
 
-/* The byte says that exec failed: the main process has sent the reason itself. Dying before exec
- * without a word (killed) counts as having run. */
+/* A byte says that exec failed: the main process has sent the reason itself. If it died before exec
+ * without a message (it was killed), it counts as having run. */
 static void note_exec(struct monitor *m)
 {
     char byte;
@@ -209,7 +208,7 @@ static void note_end(struct monitor *m, int status, const struct rusage *usage)
     tell(m, &message);
 }
 
-/* False when no descendant is left. */
+/* Returns false when no descendant is left. */
 static bool reap(struct monitor *m)
 {
     for (;;) {
@@ -228,8 +227,8 @@ static bool reap(struct monitor *m)
     }
 }
 
-/* Called after the main process has ended. A process that forks faster than this loop looks is
- * found in its next round. */
+/* Called after the main process has ended. A process that was forked after this loop has looked is
+ * found in the next round. */
 static void end_the_rest(struct monitor *m)
 {
     int64_t patient_until_ms = clock_ms() + REMNANTS_TRACKER_MS;
@@ -244,7 +243,7 @@ static void end_the_rest(struct monitor *m)
         struct signalfd_siginfo info;
         (void)!read(m->signal_fd, &info, sizeof info);
         if (!m->own_proc) {
-            return; /* what left the process group ends with the job */
+            return; /* what has left the process group ends with the job */
         }
     }
 }

@@ -13,7 +13,7 @@
 
 #include <sys/types.h>
 
-/* Returns the supervisor's end of the control socket (SOCK_SEQPACKET, credentials on) in *ret_fd:
- * messages come from there; what is written there is a struct monitor_request. */
+/* Returns the supervisor's end of the control socket (SOCK_SEQPACKET, with credentials) in *ret_fd:
+ * the supervisor reads messages from it, and writes a struct monitor_request to it. */
 int monitor_start(const struct monitor_plan *plan, pid_t *ret_pid, int *ret_fd,
                   struct muster_err *err);

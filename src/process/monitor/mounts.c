@@ -21,12 +21,12 @@ enum {
     MOUNTS_MAX = PROCESS_MOUNTS_MAX + PROCESS_OWN_MOUNTS_MAX,
 };
 
-/* What is known while it is built. */
+/* The state while the view is built. */
 struct view {
     const struct mounts_plan *plan;
-    int sources[MOUNTS_MAX];       /* detached mounts; -1 */
-    struct covers covers;          /* file systems of our own: names may be made in them */
-    const char *bound[MOUNTS_MAX]; /* mountPaths done */
+    int sources[MOUNTS_MAX];       /* detached mounts; -1: not open */
+    struct covers covers;          /* tmpfs that we have mounted: names may be made in them */
+    const char *bound[MOUNTS_MAX]; /* the mountPaths that are mounted already */
     size_t bound_count;
 };
 
@@ -76,7 +76,7 @@ static void close_sources(struct view *view)
     }
 }
 
-/* A remount must repeat the flags that the mount has: a user namespace may not drop them. */
+/* A remount must repeat the flags that the mount has: in a user namespace it may not drop them. */
 static int make_read_only(const char *target, struct muster_err *err)
 {
     struct statvfs info;
@@ -101,8 +101,8 @@ static bool is_below(const char *path, const char *folder)
     return strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
-/* Names may be made there: in a tmpfs of ours, or in a volume that the container has (as container
- * runtimes do for a mount within a mount). */
+/* Whether names may be made there: in a tmpfs of ours, or in a volume of the container (as
+ * container runtimes do for a mount within a mount). */
 static bool may_make_in(const struct view *view, const char *folder)
 {
     for (size_t i = 0; i < view->bound_count; i++) {
@@ -113,7 +113,7 @@ static bool may_make_in(const struct view *view, const char *folder)
     return covers_hold(&view->covers, folder);
 }
 
-/* The nearest folder above `path` that exists; the caller frees. */
+/* Returns the nearest existing folder above `path`; the caller frees. */
 static char *nearest_folder(const char *path)
 {
     char *folder = strdup(path);
@@ -125,8 +125,8 @@ static char *nearest_folder(const char *path)
     return folder;
 }
 
-/* A mountPath of a new name in / needs a new root, before the sources are opened: what was opened
- * in the old root cannot be bound once that is gone. */
+/* A mountPath that is a new name in / needs a new root. This is made before the sources are opened:
+ * a source that was opened in the old root cannot be bound when that root is gone. */
 static int overlay_root_if_needed(struct view *view, struct muster_err *err)
 {
     for (size_t i = 0; i < view->plan->count; i++) {
@@ -193,7 +193,7 @@ static int mount_volume(struct view *view, size_t index, struct muster_err *err)
     return r < 0 ? muster_wrap(err, "volume %s", volume->name) : 0;
 }
 
-/* Outer ones first, as they would cover the inner ones. */
+/* Mounts outer volumes first, as they would hide the inner ones. */
 static int mount_volumes(struct view *view, struct muster_err *err)
 {
     bool done[MOUNTS_MAX] = {false};

@@ -17,14 +17,13 @@
 struct mounts_plan {
     const struct process_mount *mounts;
     size_t count;
-    const char *staging; /* an empty folder, for a new root */
+    const char *staging; /* an empty folder, where a new root is built */
     bool new_proc;       /* the process is in a new PID namespace */
 };
 
-/* Enters a new mount namespace and makes it so. MUSTER_ENOENT, MUSTER_EOS, MUSTER_ETOOBIG: the
- * process must go. *ret_proc: /proc shows the PID namespace. */
+/* Enters a new mount namespace and mounts the volumes. MUSTER_ENOENT, MUSTER_EOS, MUSTER_ETOOBIG:
+ * the process must end. *ret_proc: /proc shows the PID namespace. */
 int mounts_enter(const struct mounts_plan *plan, bool *ret_proc, struct muster_err *err);
 
-/* For machines without mount namespaces: succeeds when every volume already is where it should be.
- */
+/* For machines without mount namespaces: succeeds if every volume is already at its mountPath. */
 int mounts_check_plain(const struct mounts_plan *plan, struct muster_err *err);

@@ -26,7 +26,7 @@ static int make_placeholder(int from, const char *name, const char *target, bool
     char link[PATH_MAX];
     *ret_bind = true;
     if (fstatat(from, name, &info, AT_SYMLINK_NOFOLLOW) < 0) {
-        *ret_bind = false; /* it went meanwhile */
+        *ret_bind = false; /* it was removed meanwhile */
         return 0;
     }
     if (S_ISLNK(info.st_mode)) {
@@ -57,7 +57,7 @@ static int copy_entry(int from, const char *name, const char *onto, struct muste
     if (r < 0 || !bind) {
         return r;
     }
-    /* What may not be seen (another's mount) is left out, as an empty name. */
+    /* An entry that may not be opened (another's mount) is left out: its name stays, empty. */
     muster_auto(close) int tree =
         open_tree(from, name, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
     if (tree >= 0) {
@@ -66,7 +66,7 @@ static int copy_entry(int from, const char *name, const char *onto, struct muste
     return 0;
 }
 
-/* Fills the tmpfs at `onto` with what the folder `from` holds. */
+/* Fills the tmpfs at `onto` with the entries of the folder `from`. */
 static int copy_entries(int from, const char *onto, struct muster_err *err)
 {
     int again = openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -134,7 +134,7 @@ bool covers_hold(const struct covers *covers, const char *folder)
 
 /* ---- A new root ---- */
 
-/* pivot_root(2) is refused in a chroot and on an initramfs; a chroot serves there. */
+/* pivot_root(2) is refused in a chroot and on an initramfs; there chroot is used. */
 static int change_root(const char *to, struct muster_err *err)
 {
     if (chdir(to) < 0) {
@@ -159,8 +159,8 @@ int overlay_root(struct covers *covers, const char *staging, struct muster_err *
     return r < 0 ? r : change_root(staging, err);
 }
 
-/* Mounts of the machine come in, ours do not go out. In a chroot "/" is no mount point: it is made
- * one. */
+/* The machine's mounts appear here; ours do not appear there. In a chroot "/" is not a mount point:
+ * it is made one. */
 int overlay_detach(const char *staging, struct muster_err *err)
 {
     if (mount(NULL, "/", NULL, MS_SLAVE | MS_REC, NULL) == 0) {

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* One for each mount, and the root. */
+/* One for each mount, and one for the root. */
 enum { COVERS_MAX = PROCESS_MOUNTS_MAX + PROCESS_OWN_MOUNTS_MAX + 1 };
 
 struct covers {
@@ -19,12 +19,12 @@ struct covers {
     size_t count;
 };
 
-/* What this process mounts from now on stays here. `staging` is an empty folder. */
+/* Later mounts of this process are not visible outside it. `staging` is an empty folder. */
 int overlay_detach(const char *staging, struct muster_err *err);
 
-/* MUSTER_ETOOBIG: the folder holds too much. */
+/* MUSTER_ETOOBIG: the folder has too many entries. */
 int overlay_folder(struct covers *covers, const char *folder, struct muster_err *err);
 int overlay_root(struct covers *covers, const char *staging, struct muster_err *err);
 
-/* The folder lies in a cover. */
+/* Whether the folder is in a tmpfs of `covers`. */
 bool covers_hold(const struct covers *covers, const char *folder);

@@ -24,10 +24,10 @@ static void who_has_no_words_yet_is_spared(void **state)
     assert_true(remnants_is_spared("", 0));
     assert_true(remnants_is_spared(tracker, sizeof tracker));
     assert_false(remnants_is_spared(other, sizeof other));
-    assert_false(remnants_is_spared("", 1)); /* a title that is empty: one NUL */
+    assert_false(remnants_is_spared("", 1)); /* an empty title: one NUL */
 }
 
-/* It has its words from some moment on, and may be spared before. */
+/* The process has its words only after a moment, and may be spared before. */
 static bool is_killed(pid_t pid, int *ret_status)
 {
     remnants_kill(getpid(), -1);

@@ -29,20 +29,20 @@ struct session {
     json_t *open;
     const char **argv;
     int signal_fd;
-    int failure_fd; /* what could not be executed tells why */
+    int failure_fd; /* gets the reason if the command could not be executed */
     struct streams streams;
     pid_t command;
     bool ended;
     bool client_gone;
     int status;
     size_t in_used; /* bytes in `in` */
-    size_t in_sent; /* of the first frame's bytes the command has taken */
+    size_t in_sent; /* how many bytes of the first frame the command has taken */
     size_t out_used, out_sent;
     char in[WHOLE_FRAME];
     char out[WHOLE_FRAME];
 };
 
-/* ---- The end of it ---- */
+/* ---- The end ---- */
 
 static size_t end_frame(int code, int signal, const char *message, char *into)
 {
@@ -60,7 +60,7 @@ void session_refuse(int socket_fd, int code, const char *why)
     (void)send(socket_fd, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* False when no descendant is left. */
+/* Returns false when no descendant is left. */
 static bool reap(struct session *s)
 {
     for (;;) {
@@ -76,7 +76,7 @@ static bool reap(struct session *s)
     }
 }
 
-/* A process that forks faster than this loop looks is found in its next round. */
+/* A process that was forked after this loop has looked is found in the next round. */
 static void kill_all(struct session *s)
 {
     while (reap(s) && (s->plan->own_proc || !s->ended)) {
@@ -108,7 +108,7 @@ __attribute__((noreturn)) static void leave(struct session *s, int code, const c
 
 /* ---- Starting the command ---- */
 
-/* NULL with a reason. */
+/* Returns NULL, or why the document is not valid. */
 static const char *read_open(struct session *s)
 {
     struct stat info;
@@ -161,7 +161,8 @@ static bool start(struct session *s)
 
 /* ---- Relaying ---- */
 
-/* Gives the frame's bytes to the command; true when all are taken, or nobody wants them. */
+/* Gives the frame's bytes to the command; returns true when all are taken, or the command has
+ * closed its input. */
 static bool feed(struct session *s, const struct frame *frame)
 {
     if (frame->count == 0) {
@@ -191,7 +192,7 @@ static bool take_frame(struct session *s, const struct frame *frame)
     return frame->kind != FRAME_STDIN || feed(s, frame);
 }
 
-/* Reads until a frame is incomplete or its bytes are refused. */
+/* Takes frames until one is incomplete or the command takes no more bytes. */
 static void take_frames(struct session *s)
 {
     struct frame frame;
@@ -225,7 +226,7 @@ static void read_command(struct session *s, int which)
         s->out_used = FRAME_HEAD_BYTES + (size_t)n;
         s->out_sent = 0;
     } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-        /* A terminal says EIO when nobody has it open any more. */
+        /* read(2) fails with EIO when no process has the terminal open any more. */
         passing_close(&s->streams.output_fd[which], 1);
         s->streams.output_fd[which] = -1;
     }
@@ -250,7 +251,8 @@ static bool input_waits(const struct session *s)
     return s->streams.input_fd >= 0 && frame_read(s->in, s->in_used, &frame) > 0;
 }
 
-/* POLLRDHUP is asked for always: a client that goes is noticed although its frames are not read. */
+/* POLLRDHUP is always requested: the end of the client is noticed even while its frames are not
+ * read. */
 static void turn(struct session *s)
 {
     enum { CLIENT, CHILDREN, INPUT, OUTPUT };

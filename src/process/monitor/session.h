@@ -25,19 +25,19 @@
 enum {
     SESSION_OPEN_BYTES_MAX = 4 << 20,
     SESSION_NOT_SET_UP = 128, /* the code of a command that could not be started */
-    SESSION_GONE = 137,       /* the code of a command whose container is not there (any more) */
+    SESSION_GONE = 137,       /* the code of a command whose container does not run (any more) */
 };
 
 struct session_plan {
     const struct process_spec *spec;
     const char *mark;
     bool own_proc;               /* descendants can be found in /proc */
-    int socket_fd;               /* the client's: frames (frame.h) */
+    int socket_fd;               /* the client's socket, for frames (frame.h) */
     int open_fd;                 /* the document */
-    int entrances[CGROUP_KINDS]; /* of a control group for exec sessions; -1 */
+    int entrances[CGROUP_KINDS]; /* entrances of the control group for exec sessions; -1: none */
 };
 
 __attribute__((noreturn)) void session_run(const struct session_plan *plan);
 
-/* Says on a client's socket that nothing will run. */
+/* Tells the client that no command will run, and why. */
 void session_refuse(int socket_fd, int code, const char *why);

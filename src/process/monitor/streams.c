@@ -18,7 +18,8 @@ void streams_resize(const struct streams *streams, const json_t *size)
     }
 }
 
-/* The command's side of a new terminal, ours is input and output at once; -1 with errno. */
+/* Opens a new terminal and returns the command's side; our side is both input and output. Returns
+ * -1 with errno on failure. */
 static int open_terminal(struct streams *streams, const struct process_spec *spec)
 {
     int ours = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
@@ -70,7 +71,7 @@ bool streams_open(struct streams *streams, const struct process_spec *spec, cons
 void streams_close_input(struct streams *streams)
 {
     if (streams->input_fd >= 0 && streams->tty) {
-        const char end_of_file = 4; /* Ctrl-D, as the terminal's driver takes it */
+        const char end_of_file = 4; /* Ctrl-D: the terminal's driver ends the input */
         (void)!write(streams->input_fd, &end_of_file, 1);
     }
     passing_close(&streams->input_fd, 1);

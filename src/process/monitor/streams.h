@@ -8,17 +8,17 @@
 
 enum { STREAMS_OUTPUTS = 2 };
 
-/* The session's ends; none of them blocks. */
+/* The session's ends of the streams; none of them blocks. */
 struct streams {
     bool tty;
     int input_fd;                   /* -1: closed, or there is none */
     int output_fd[STREAMS_OUTPUTS]; /* standard output (of a terminal: all) and error; -1: ended */
 };
 
-/* Opens what `open` (session.h) asks for. ret_command: the command's ends; with a terminal one for
- * all three. False with errno. */
+/* Opens the streams that `open` (session.h) asks for. ret_command: the command's ends; with a
+ * terminal one descriptor for all three. Returns false with errno. */
 bool streams_open(struct streams *streams, const struct process_spec *spec, const json_t *open,
                   int ret_command[3]);
-/* {"rows", "columns"}; anything else is no size. */
+/* size: {"rows", "columns"}; any other document is ignored. */
 void streams_resize(const struct streams *streams, const json_t *size);
 void streams_close_input(struct streams *streams);

@@ -17,7 +17,7 @@ static int open_inside(int root, const char *path)
     return (int)syscall(SYS_openat2, root, path, &how, sizeof how);
 }
 
-/* Opens `path`, whose parent is `parent`, and makes it when it is missing; -1 and errno. */
+/* Opens `path`, whose parent is `parent`, and makes it if it is missing; returns -1 with errno. */
 static int open_or_make(int root, int parent, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -31,7 +31,7 @@ static int open_or_make(int root, int parent, const char *path)
     return open_inside(root, path);
 }
 
-/* Each longer beginning of `path` after the other; -1 and errno. */
+/* Opens each part of `path` in turn, from the first; returns the last, or -1 with errno. */
 static int walk(int root, char *path)
 {
     int fd = open_inside(root, ".");

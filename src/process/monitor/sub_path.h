@@ -12,6 +12,6 @@
 
 #include <muster/err.h>
 
-/* *ret_fd: an O_PATH descriptor of the mount's source, the caller's to close; folders that are
+/* *ret_fd: an O_PATH descriptor of the mount's source, which the caller closes; folders that are
  * missing below the volume are made. MUSTER_ENOENT, MUSTER_ECREATE. */
 int sub_path_open(const struct process_mount *mount, int *ret_fd, struct muster_err *err);

@@ -14,10 +14,10 @@ enum { MEMBERS_MAX = 4096, TEXT_BYTES_MAX = 4096 };
 /* One process in one communicator. */
 struct member {
     const char *group, *call, *where, *state;
-    long rank;             /* of the job, else of the communicator */
-    long attempt_rank;     /* -1: it has none */
+    long rank;             /* rank in the job; if not known, in the communicator */
+    long attempt_rank;     /* -1: the attempt has none */
     long own;              /* rank in the communicator */
-    const json_t *message; /* that waits longest; NULL: none */
+    const json_t *message; /* the message that has waited longest; NULL: none */
     long long number, size;
     bool inside;
 };
@@ -27,9 +27,10 @@ struct members {
     size_t count;
 };
 
-/* ---- Who is where ---- */
+/* ---- Where the ranks are ---- */
 
-/* One process of a job's rank is that rank; torchrun starts several in one. */
+/* Whether the attempt has one process with communicators, which then is the job's rank; torchrun
+ * starts several in one attempt. */
 static bool is_rank(const json_t *attempt)
 {
     size_t i, count = 0;
@@ -87,7 +88,8 @@ static bool read_members(const json_t *report, struct members *ret)
     return true;
 }
 
-/* The member furthest on of those that are inside a call of the group; NULL: none is. */
+/* Returns the member with the highest call number of those that are inside a call of the group;
+ * NULL: none is. */
 static const struct member *find_front(const struct members *members, const char *group)
 {
     const struct member *front = NULL;
@@ -99,7 +101,7 @@ static const struct member *find_front(const struct members *members, const char
     return front;
 }
 
-/* ---- Saying it ---- */
+/* ---- The sentences ---- */
 
 static bool waits(const struct member *m, const struct member *front)
 {
@@ -161,7 +163,7 @@ static void put_missing(struct buf *out, const struct member *m, const struct me
 
 /* ---- Messages ---- */
 
-/* The other rank of a member's message; NULL: any, or it has no process here. */
+/* Returns the other rank of a member's message; NULL: any rank, or one that has no process here. */
 static const struct member *find_peer(const struct members *members, const struct member *m)
 {
     for (size_t i = 0; i < members->count; i++) {
@@ -173,7 +175,7 @@ static const struct member *find_peer(const struct members *members, const struc
     return NULL;
 }
 
-/* "recv from rank 1 with tag 3" */
+/* Puts "recv from rank 1 with tag 3". */
 static void put_message(struct buf *out, const struct member *m, const struct members *members)
 {
     const struct member *peer = find_peer(members, m);
@@ -223,7 +225,7 @@ static void describe_group(struct buf *out, const struct members *members,
     }
 }
 
-/* Each communicator once: at its first member. */
+/* Whether this is the first member of its communicator: each communicator is described once. */
 static bool is_first(const struct members *members, size_t at)
 {
     for (size_t i = 0; i < at; i++) {

@@ -7,9 +7,10 @@
 
 #include <jansson.h>
 
-/* report: process/stack/stacks.h. "all_reduce of 4 f32 by sum (call 1042): ranks 0, 2 wait; rank 1
- * is missing: in no call since call 1041, sleeping at train.py:17 in slow" */
+/* Returns the sentences of a report (process/stack/stacks.h), for example: "all_reduce of 4 f32 by
+ * sum (call 1042): ranks 0, 2 wait; rank 1 is missing: in no call since call 1041, sleeping at
+ * train.py:17 in slow" */
 json_t *collectives_describe(const json_t *report);
-/* The sentence about a rank that is inside a call, without it: what it waits for; the caller frees.
- * NULL: it is in none. */
+/* Returns what the rank waits for, as a sentence; the caller frees. NULL: the rank is not inside a
+ * call. */
 char *collectives_of_rank(const json_t *report, long rank);

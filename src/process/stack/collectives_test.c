@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Ranks as "RANK NUMBER in|out", with the call of group g. */
+/* Makes a report of ranks "RANK NUMBER in|out", with the call of group g. */
 static json_t *make_report(const char *const *ranks, int size)
 {
     json_t *report = json_array();
@@ -85,7 +85,7 @@ static void of_one_rank(void **state)
     assert_null(second);
 }
 
-/* torchrun in rank 0 of the job: the communicator's own numbers tell them apart. */
+/* torchrun in rank 0 of the job: the processes are named by their ranks in the communicator. */
 static void several_in_one_rank(void **state)
 {
     (void)state;
@@ -104,7 +104,7 @@ static void several_in_one_rank(void **state)
     assert_string_equal(line, first);
 }
 
-/* Reports come over a socket. */
+/* Reports come over a socket, so they may contain anything. */
 static void nonsense_is_nothing(void **state)
 {
     (void)state;

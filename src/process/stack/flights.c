@@ -14,7 +14,7 @@
 
 enum { STATUS_BYTES_MAX = 8192, RANKS_MAX = 4096, FORMING_PAGES = 16, GROUPS_MAX = 64 };
 
-/* How the process knows itself: the last of "NSpid: 812 7". */
+/* Returns the process's number in its own namespace: the last of "NSpid: 812 7". */
 static int own_pid(pid_t pid)
 {
     char status[STATUS_BYTES_MAX];
@@ -29,10 +29,11 @@ static int own_pid(pid_t pid)
     return (int)strtol(strrchr(line, '\t') + 1, NULL, 10);
 }
 
-/* The page of that process; false when the file is no segment of ours, or it has no page there. */
+/* Reads the page of that process; returns false if the file is not a segment of muster, or the
+ * process has no page in it. */
 static bool read_page(int fd, int pid, struct flight *ret)
 {
-    int pages = FORMING_PAGES; /* until one says how many there are */
+    int pages = FORMING_PAGES; /* until a page says how many there are */
     for (int page = 0; page < pages; page++) {
         off_t at = (off_t)page * FLIGHT_PAGE_BYTES + FLIGHT_OFFSET;
         if (pread(fd, ret, sizeof *ret, at) != (ssize_t)sizeof *ret) {

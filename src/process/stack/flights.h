@@ -9,11 +9,11 @@
 #include <jansson.h>
 #include <sys/types.h>
 
-/* An array, one object for each communicator of the process that is open:
+/* Returns an array with one object for each open communicator of the process:
  *
  *     {"group": "91d2…", "rank": 0, "size": 2, "number": 1042, "call": "all_reduce of 4 f32 by
  * sum", "inside": true}
  *
- * number counts the communicator's collectives from 1; 0 is the barrier that forms it. Without
- * "call" there was none yet. NULL when there is no communicator. */
+ * number counts the communicator's collectives from 1; 0 is the barrier that forms it. "call" is
+ * missing before the first call. NULL when there is no communicator. */
 json_t *flights_read(pid_t pid);

@@ -18,9 +18,9 @@
 
 enum { STATUS_BYTES_MAX = 8192, THREADS_MAX = 4096 };
 
-/* ---- What /proc tells ---- */
+/* ---- Reading /proc ---- */
 
-/* A mask of signals in the text of /proc/PID/status. */
+/* Whether a field of /proc/PID/status, a mask of signals, has the signal. */
 static bool has_signal(const char *status, const char *field)
 {
     const char *at = strstr(status, field);
@@ -47,7 +47,7 @@ static bool is_ours(pid_t pid, const char *thread)
     return strcmp(comm, "muster-stacks\n") == 0;
 }
 
-/* The thread that waits to be asked; 0: there is none. */
+/* Returns the thread that answers requests for stacks; 0: there is none. */
 static pid_t find_thread(pid_t pid)
 {
     char path[64];
@@ -68,7 +68,7 @@ static pid_t find_thread(pid_t pid)
     return found;
 }
 
-/* The file in memory among the process's descriptors, opened anew; -1: it has none. */
+/* Opens the memory file that the process has among its descriptors; -1: it has none. */
 static int open_file(pid_t pid)
 {
     char path[64], link[64];
@@ -90,7 +90,7 @@ static int open_file(pid_t pid)
 
 /* ---- Asking ---- */
 
-/* The signal's default action kills: only who catches it is sent it. */
+/* The signal's default action is to kill: only a process that catches it may get it. */
 static int check(const struct descendant *process, pid_t thread, struct muster_err *err)
 {
     char status[STATUS_BYTES_MAX];
@@ -108,8 +108,8 @@ static int check(const struct descendant *process, pid_t thread, struct muster_e
     return 0;
 }
 
-/* The pidfd is taken before the last look and read after the signal: the number meant the same
- * process in all of them. A thread's number is its process's as long as that lives. */
+/* The pidfd is taken before the check and closed after the signal, so the number refers to the same
+ * process throughout. A thread keeps its process's number as long as that process lives. */
 static int send_signal(const struct descendant *process, pid_t thread, struct muster_err *err)
 {
     muster_auto(close) int pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);

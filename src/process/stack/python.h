@@ -19,7 +19,7 @@
 #include <sys/types.h>
 
 enum {
-    PYTHON_STACKS_SIGNAL = 47, /* real-time; glibc, musl and torch use others */
+    PYTHON_STACKS_SIGNAL = 47, /* a real-time signal; glibc, musl and torch use others */
     PYTHON_STACKS_BYTES_MAX = 64 << 10,
 };
 
@@ -27,16 +27,17 @@ struct python_stacks {
     pid_t pid;
     pid_t thread;
     int file_fd;
-    size_t size_bytes; /* when it was looked at last */
+    size_t size_bytes; /* the file's size at the last poll */
 };
 
-/* Empties the file and sends the signal. MUSTER_EUNSUPPORTED: no Python process with our handler;
- * MUSTER_EAGAIN: not now (stopped); MUSTER_ENOENT: gone. The sentence says it. */
+/* Empties the file and sends the signal. MUSTER_EUNSUPPORTED: not a Python process with muster's
+ * handler; MUSTER_EAGAIN: not possible now (the process is stopped); MUSTER_ENOENT: the process is
+ * gone. err->text says which. */
 int python_stacks_ask(const struct descendant *process, struct python_stacks *ret,
                       struct muster_err *err);
-/* Looks again, a few milliseconds after the last look: true when all was written. */
+/* To be called again every few milliseconds: returns true when the whole answer was written. */
 bool python_stacks_poll(struct python_stacks *stacks);
-/* What was written until now, without the thread that wrote it; the caller frees. NULL when that is
- * nothing. */
+/* Returns what was written until now, without the thread that wrote it; the caller frees. NULL when
+ * nothing was written. */
 char *python_stacks_text(const struct python_stacks *stacks);
 void python_stacks_done(struct python_stacks *stacks);

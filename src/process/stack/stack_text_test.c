@@ -38,7 +38,7 @@ static void a_collective_of_a_library(void **state)
         "all_reduce at train.py:42 in main");
 }
 
-/* Only the outermost name below the user's line says what the user called. */
+/* Only the outermost function below the user's line is what the user called. */
 static void what_the_user_called(void **state)
 {
     (void)state;
@@ -66,7 +66,7 @@ static void nothing_at_all(void **state)
     expect("Thread 0x02 (most recent call first):\n  File \"cut", NULL);
 }
 
-/* A name is as long as its writer likes. */
+/* A name may have any length. */
 static void long_names_are_cut(void **state)
 {
     (void)state;

@@ -18,7 +18,7 @@
 
 enum {
     POLL_MS = 3,
-    PROCESS_MS_MAX = 400, /* for one to answer: the others of its rank come after it */
+    PROCESS_MS_MAX = 400, /* for one process to answer: the others of its rank wait for it */
     PROCESSES_MAX = 64,   /* of an attempt */
     COMMAND_BYTES = 256,
     WHERE_BYTES = 256,
@@ -27,9 +27,9 @@ enum {
 struct member {
     struct descendant now;
     double cpu_percent; /* -1: not measured */
-    json_t *calls;      /* of backend muster; NULL: none */
+    json_t *calls;      /* its communicators of backend muster; NULL: none */
     char *text;
-    struct muster_err why; /* there is no text */
+    struct muster_err why; /* why there is no text */
 };
 
 struct group {
@@ -43,14 +43,14 @@ struct group {
     size_t before_count;
     struct member *members;
     size_t count;
-    size_t at; /* the processes that are asked */
+    size_t at; /* how many processes were asked */
     bool asked;
     struct python_stacks python;
     int64_t asked_ms;
 };
 
 struct stacks {
-    struct stacks *next; /* of all that are under way */
+    struct stacks *next; /* the list of all requests under way */
     uv_timer_t timer;
     struct stacks_options options;
     stacks_done_fn done;
@@ -61,7 +61,7 @@ struct stacks {
     int64_t until_ms;
 };
 
-/* One for each supervisor, whose loop has one thread. */
+/* Each supervisor has one list, since its loop has one thread. */
 static struct stacks *under_way;
 
 /* ---- Processor time ---- */
@@ -79,7 +79,7 @@ static double cpu_percent(const struct group *group, const struct descendant *no
     return -1;
 }
 
-/* What `muster exec` has started stands beside it. */
+/* Moves the main process to the front, before processes that `muster exec` has started. */
 static void put_first(struct descendant *list, size_t count, pid_t pid)
 {
     for (size_t i = 1; i < count; i++) {
@@ -113,7 +113,7 @@ static void list_members(struct group *group, int64_t elapsed_ms)
 
 /* ---- Asking, one after the other ---- */
 
-/* Two questions at once would write into each other's answers. */
+/* Two requests at the same time would overwrite each other's answers. */
 static bool is_being_asked(pid_t root)
 {
     for (const struct stacks *s = under_way; s; s = s->next) {
@@ -126,7 +126,7 @@ static bool is_being_asked(pid_t root)
     return false;
 }
 
-/* The image's Python has our handler only if the image brings it along. */
+/* A Python of the image has muster's handler only if the image includes it. */
 static void explain_contained(const struct group *group, struct member *member)
 {
     if (group->contained && member->why.code == MUSTER_EUNSUPPORTED) {
@@ -164,7 +164,7 @@ static void take_answer(struct group *group)
     group->asked = false;
 }
 
-/* False when nothing is left to ask or to wait for. */
+/* Returns false when no process is left to ask or to wait for. */
 static bool go_on(struct group *group, bool late)
 {
     if (group->asked && (python_stacks_poll(&group->python) || late ||
@@ -203,7 +203,7 @@ static json_t *command_of(pid_t pid)
     raw[used] = '\0';
     text_copy(text, sizeof text, raw);
     json_t *command = json_string(text);
-    return command ? command : json_string("?"); /* not UTF-8 */
+    return command ? command : json_string("?"); /* its command line is not UTF-8 */
 }
 
 static json_t *report_member(const struct group *group, const struct member *member)

@@ -28,16 +28,16 @@ struct stacks;
 
 struct stacks_root {
     const char *id; /* copied */
-    long rank;      /* -1: it has none */
-    bool contained; /* it runs podman: only what is in its container counts */
-    bool quiet;     /* what it tells without being asked is enough */
-    pid_t pid;      /* of the attempt's monitor: its processes are below it */
-    pid_t main_pid; /* stands first; 0: not known */
+    long rank;      /* -1: the attempt has none */
+    bool contained; /* it runs podman: only processes in podman's container count */
+    bool quiet;     /* its processes are not sent a signal; only what /proc shows is reported */
+    pid_t pid;      /* the attempt's monitor: the processes are below it */
+    pid_t main_pid; /* this process is reported first; 0: not known */
 };
 
 struct stacks_options {
-    int64_t sample_ms; /* over which processor time is measured; 0: it is not */
-    int64_t limit_ms;  /* for all of it, the sample not counted */
+    int64_t sample_ms; /* how long processor time is measured; 0: it is not measured */
+    int64_t limit_ms;  /* for the whole request, without the sample */
 };
 
 typedef void (*stacks_done_fn)(void *data, const json_t *report);
@@ -45,5 +45,5 @@ typedef void (*stacks_done_fn)(void *data, const json_t *report);
 int stacks_take(uv_loop_t *loop, const struct stacks_root *roots, size_t count,
                 const struct stacks_options *options, stacks_done_fn done, void *data,
                 struct stacks **ret, struct muster_err *err);
-/* `done` is not called any more. NULL is fine. */
+/* After this `done` is not called. `stacks` may be NULL. */
 void stacks_cancel(struct stacks *stacks);

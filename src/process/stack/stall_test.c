@@ -3,7 +3,7 @@
 
 #include "base/testing/test.h"
 
-/* "now output cpu call -> verdict", one after the other, with a limit of 10 s. */
+/* Rows "now output cpu call -> verdict", in order, with a limit of 10 s. */
 struct row {
     int64_t now_s;
     uint64_t output, cpu_ms, call;
@@ -46,7 +46,7 @@ static void work_is_no_stall(void **state)
            {18, 5, 9000, 0, STALL_NONE}, {27, 5, 14000, 0, STALL_NONE});
 }
 
-/* 2 of 100, and a little for the start: a heartbeat, not a computation. */
+/* 2 percent, and a little for the start: this is a heartbeat and not a computation. */
 static void beats_are_no_work(void **state)
 {
     (void)state;
@@ -56,7 +56,7 @@ static void beats_are_no_work(void **state)
            {20, 0, 400, 0, STALL_SILENT});
 }
 
-/* On an overloaded machine a rank that computes may get no processor for as long as the limit. */
+/* On an overloaded machine a computing rank may get no processor for the whole limit. */
 static void who_waits_for_a_processor_is_not_idle(void **state)
 {
     (void)state;
@@ -70,7 +70,7 @@ static void who_waits_for_a_processor_is_not_idle(void **state)
     assert_int_equal(stall_step(&stall, &asleep), STALL_SILENT);
 }
 
-/* The time of a child that ended and was not waited for is gone from the sum. */
+/* The time of a child that ended and was not waited for is missing in the sum. */
 static void a_sum_that_falls_is_work(void **state)
 {
     (void)state;
@@ -78,7 +78,7 @@ static void a_sum_that_falls_is_work(void **state)
            {18, 0, 100, 0, STALL_NONE}, {19, 0, 100, 0, STALL_SILENT});
 }
 
-/* It may spin, or print from another thread. */
+/* The rank may spin, or print from another thread. */
 static void in_one_call_for_long(void **state)
 {
     (void)state;
@@ -89,7 +89,7 @@ static void in_one_call_for_long(void **state)
            {45, 8, 45000, 0, STALL_NONE});
 }
 
-/* Silent in a call is one stall, not two. */
+/* A rank that is silent in a call has one stall, not two. */
 static void both_at_once_are_told_once(void **state)
 {
     (void)state;

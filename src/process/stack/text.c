@@ -31,7 +31,7 @@ static const char *next_line(const char *at)
     return newline ? newline + 1 : at + strlen(at);
 }
 
-/* The last thread's first line; NULL: there is none. */
+/* Returns the first line of the last thread; NULL: there is none. */
 static const char *main_thread(const char *stacks)
 {
     const char *found = NULL;
@@ -62,7 +62,7 @@ static bool is_installed(const struct frame *frame)
     return false;
 }
 
-/* What wraps a function says nothing of it. */
+/* Whether the function only wraps another, so that its name tells nothing. */
 static bool is_wrapper(const char *function)
 {
     static const char *const names[] = {"wrapper", "wrapped", "inner", "collective",

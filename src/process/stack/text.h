@@ -11,5 +11,6 @@
  * library nor of installed packages), and what it called: "all_reduce at train.py:42 in main", or
  * "train.py:17 in main". False when the text holds no frame. */
 bool stack_text_where(const char *stacks, char *ret, size_t room);
-/* Takes the thread out that was asked (python/sitecustomize.py): it is ours, not the user's. */
+/* Removes the thread that answered the request (python/sitecustomize.py): it is muster's, not the
+ * user's. */
 void stack_text_drop_asked(char *stacks);

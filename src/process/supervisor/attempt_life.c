@@ -19,9 +19,9 @@
 #include <sys/socket.h>
 
 enum {
-    PIPE_BYTES = 1 << 20, /* fewer wake-ups of a busy log; less where the user's share is used up */
-    PUMP_BYTES = 4 << 20, /* of one log at a time */
-    DRAIN_ROUNDS_MAX = 64, /* when someone outside the container still holds the pipe */
+    PIPE_BYTES = 1 << 20,  /* for fewer wake-ups by a busy log; less at the user's limit */
+    PUMP_BYTES = 4 << 20,  /* of one log in one turn */
+    DRAIN_ROUNDS_MAX = 64, /* if a process outside the container still holds the pipe */
 };
 
 /* ---- How it ended ---- */
@@ -36,7 +36,7 @@ void attempt_drain(struct attempt *attempt)
     }
 }
 
-/* Nothing of it runs any more. */
+/* Called when no process of it runs any more. */
 static void be_over(struct attempt *attempt)
 {
     uv_poll_stop(&attempt->log_poll);
@@ -45,7 +45,7 @@ static void be_over(struct attempt *attempt)
     attempt->place->on_over(attempt->place->data, attempt);
 }
 
-/* A monitor that went without a word was killed, and took the container with it. */
+/* If the monitor ended without a message, it was killed, and the container's processes with it. */
 static void lose_monitor(struct attempt *attempt)
 {
     assert(attempt->open_handles == 2 && "it was started whole");
@@ -60,9 +60,9 @@ static void lose_monitor(struct attempt *attempt)
     attempt_hunt(attempt, be_over);
 }
 
-/* ---- What the monitor says ---- */
+/* ---- Messages of the monitor ---- */
 
-/* The kernel translates the sender's pid into our namespace. */
+/* The kernel translates the sender's pid into the supervisor's namespace. */
 static void note_identity(struct attempt *attempt, struct msghdr *header)
 {
     struct cmsghdr *c = CMSG_FIRSTHDR(header);
@@ -98,7 +98,7 @@ static void take_message(struct attempt *attempt, const struct monitor_message *
     assert(!"unreachable");
 }
 
-/* 1: a message, 0: nothing now, -1: the monitor is gone. */
+/* Returns 1: a message was read, 0: there is none now, -1: the monitor is gone. */
 static int read_message(struct attempt *attempt)
 {
     struct monitor_message message;
@@ -142,7 +142,7 @@ static void on_log(uv_poll_t *poll, int status, int events)
     (void)events;
     if (log_writer_pump(&attempt->log, attempt->log_fd, PUMP_BYTES, clock_unix_ms()) ==
         LOG_PUMP_CLOSED) {
-        uv_poll_stop(poll); /* a container may close its output and go on */
+        uv_poll_stop(poll); /* a container may close its output and continue */
     }
 }
 
@@ -215,7 +215,7 @@ static bool covers_hosts(const struct process_spec *spec)
     return false;
 }
 
-/* A user who brings their own file keeps it. */
+/* Mounts the pod's hosts file, unless the user mounts a file of their own there. */
 static void give_hosts(struct attempt *attempt)
 {
     struct muster_err err = MUSTER_ERR_INIT;
@@ -331,7 +331,7 @@ void attempt_free(struct attempt *attempt)
     if (!attempt) {
         return;
     }
-    uv_handle_t *handles[] = {(uv_handle_t *)&attempt->log_poll, /* in the order of their making */
+    uv_handle_t *handles[] = {(uv_handle_t *)&attempt->log_poll, /* in the order of opening */
                               (uv_handle_t *)&attempt->control_poll, (uv_handle_t *)&attempt->hunt};
     if (attempt->open_handles == 0) {
         free_now(attempt);

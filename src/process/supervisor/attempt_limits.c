@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "POD.CONTAINER.ATTEMPT" and a suffix. */
+/* Makes the group "POD.CONTAINER.ATTEMPT" and a suffix. */
 static int make_group(const struct attempt *attempt, const char *suffix, struct cgroup *ret,
                       struct muster_err *err)
 {
@@ -63,7 +63,7 @@ int attempt_limits_open(const struct attempt *attempt, int ret_fds[CGROUP_KINDS]
     return open_entrances(attempt, &attempt->cgroup, true, ret_fds, err);
 }
 
-/* Limits that the container has and its further commands would not have. */
+/* Whether the container has limits that its further commands would not have. */
 static bool lacks_a_group(const struct attempt *attempt)
 {
     bool lacks = false;

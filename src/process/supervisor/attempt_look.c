@@ -13,7 +13,7 @@ bool attempt_fits(const struct attempt *attempt, const char *id)
     return prefix ? strncmp(attempt->id, id, length) == 0 : strcmp(attempt->id, id) == 0;
 }
 
-/* Reads the rank in its environment; -1: there is none. */
+/* Reads the rank from the attempt's environment; -1: it has none. */
 static long rank_of(const struct attempt *attempt)
 {
     for (char *const *entry = attempt->spec.env; entry && *entry; entry++) {

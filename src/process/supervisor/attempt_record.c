@@ -39,7 +39,8 @@ void attempt_note(const struct attempt *attempt, const char *text)
 
 /* ---- The record ---- */
 
-/* Folder, mounts and limits are read again (muster cp); words and values may be secrets. */
+/* The record keeps folder, mounts and limits, which are read later (muster cp), but not words and
+ * values, which may be secrets. */
 int attempt_record_start(struct attempt *attempt, const json_t *spec, struct muster_err *err)
 {
     char self[IDENTITY_BYTES_MAX] = "";
@@ -78,8 +79,8 @@ static const char *reason_of(const struct attempt *attempt, bool oom)
     return attempt->end.code == 0 ? "Completed" : "Error";
 }
 
-/* What it used at most. A container that was over too soon to be seen used nobody knows how much:
- * the monitor knows podman's own memory. */
+/* Returns the memory that it used at most. If a podman container ended before the watch saw it,
+ * this is not known: the monitor only measures podman's own memory. */
 static struct cgroup_memory memory_of(const struct attempt *attempt)
 {
     struct cgroup_memory memory = {0};
@@ -95,8 +96,8 @@ static struct cgroup_memory memory_of(const struct attempt *attempt)
     return memory;
 }
 
-/* When its main process ended: what that one has left behind may have taken long to end, and which
- * rank failed first is judged by this. It may have been heard of before its start was. */
+/* Returns when its main process ended: processes that it left may end much later, and this time
+ * decides which rank failed first. The end may have been reported before the start. */
 static int64_t end_time(const struct attempt *attempt)
 {
     int64_t at_unix_ms = attempt->end.at_unix_ms;

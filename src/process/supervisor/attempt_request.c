@@ -7,7 +7,8 @@
 
 #include <signal.h>
 
-/* A controller that takes over does not know what the one before it has sent. */
+/* Whether the signal was sent before: a controller that takes over does not know what an earlier
+ * one has sent. */
 static bool was_sent(struct attempt *attempt, int number)
 {
     bool unused = false;
@@ -19,7 +20,7 @@ static bool was_sent(struct attempt *attempt, int number)
     return before;
 }
 
-/* A monitor that is gone is about to be noticed, and one that somebody has stopped continues. */
+/* A monitor that is gone is about to be noticed; a stopped one is continued. */
 void attempt_signal(struct attempt *attempt, int number)
 {
     const struct monitor_request request = {.number = number};

@@ -18,67 +18,69 @@ struct attempt {
     char *id;
     char *folder;
     char *mark;
-    char *hosts; /* the pod's /etc/hosts; NULL: the machine's */
+    char *hosts; /* path of the pod's /etc/hosts; NULL: it sees the machine's */
     struct process_spec spec;
     struct cgroup cgroup;
-    struct cgroup exec_cgroup; /* of further commands; made with the first */
+    struct cgroup exec_cgroup; /* for further commands; made with the first of them */
     bool has_exec_cgroup;
     struct log_writer log;
     struct stall stall;
-    struct container_watch *container; /* NULL: the processes are its own */
+    struct container_watch *container; /* NULL: the processes are not in a podman container */
     bool has_log;
-    int log_fd;     /* the pipe's reading end */
+    int log_fd;     /* the reading end of the pipe */
     int control_fd; /* the monitor's socket */
     pid_t monitor;
     uv_poll_t log_poll;
     uv_poll_t control_poll;
-    uv_timer_t hunt; /* attempt_hunt.c */
+    uv_timer_t hunt; /* used by attempt_hunt.c */
     int hunt_rounds;
     void (*on_hunted)(struct attempt *attempt);
     int open_handles;
-    json_t *started; /* the record */
+    json_t *started; /* the content of started.json */
     char identity[IDENTITY_BYTES_MAX];
     int64_t started_unix_ms;
-    int64_t machine_kills; /* for want of memory, before it began (cgroup_machine_kills) */
-    bool explained;        /* its log says what it was in */
-    bool killed;           /* we sent SIGKILL */
-    bool interrupted;      /* SIGINT, by whatever controller */
-    bool terminated;       /* SIGTERM */
-    bool failed;           /* never ran */
-    bool ended;            /* `end` says how */
+    int64_t machine_kills; /* for want of memory, before the attempt began (cgroup_machine_kills) */
+    bool explained;        /* its log says where its processes were */
+    bool killed;           /* SIGKILL was sent */
+    bool interrupted;      /* SIGINT was sent, by any controller */
+    bool terminated;       /* SIGTERM was sent */
+    bool failed;           /* it never ran */
+    bool ended;            /* `end` says how it ended */
     struct monitor_message end;
 };
 
 /* ---- attempt_life.c ---- */
 
-/* Moves what the container has written until now into the log. */
+/* Moves what the container has written so far into the log. */
 void attempt_drain(struct attempt *attempt);
 
 /* ---- attempt_hunt.c ---- */
 
-/* Kills what its monitor, which was killed, has left; on_hunted is called once nothing is, perhaps
- * at once, or when that takes longer than some seconds. */
+/* Kills the processes that its killed monitor has left; calls on_hunted when none is left, perhaps
+ * at once, or after some seconds all the same. */
 void attempt_hunt(struct attempt *attempt, void (*on_hunted)(struct attempt *attempt));
 
 /* ---- attempt_limits.c ---- */
 
-/* What limits cannot be had here is noted. */
+/* Makes the control groups, and notes limits that are not possible on this machine. */
 void attempt_limits_make(struct attempt *attempt);
-/* How the container's process, or a further command's, enters its control groups; the caller closes
- * them. An error: the limits would not hold. */
+/* Opens the entrances by which the container's process, or a further command, enters its control
+ * groups; the caller closes them. An error means that the limits would not hold. */
 int attempt_limits_open(const struct attempt *attempt, int ret_fds[CGROUP_KINDS],
                         struct muster_err *err);
-/* The control groups of further commands are made with the first; they have the same limits. */
+/* The control groups of further commands are made with the first command; they have the same
+ * limits. */
 int attempt_limits_open_exec(struct attempt *attempt, int ret_fds[CGROUP_KINDS],
                              struct muster_err *err);
 
 /* ---- attempt_record.c ---- */
 
-/* Makes the folder, with what was asked for and that it begins. MUSTER_EEXIST: it did before. */
+/* Makes the folder, with the spec and the record of the start. MUSTER_EEXIST: the attempt was
+ * started before. */
 int attempt_record_start(struct attempt *attempt, const json_t *spec, struct muster_err *err);
-/* It runs since now. */
+/* Records that it runs, from now on. */
 void attempt_record_running(struct attempt *attempt);
-/* It ended as attempt->end and ->failed say. */
+/* Records that it ended, as attempt->end and ->failed say. */
 void attempt_record_end(struct attempt *attempt);
-/* Something is not as asked. */
+/* Reports that something could not be done as asked. */
 void attempt_note(const struct attempt *attempt, const char *text);

@@ -9,12 +9,12 @@
 #include "process/supervisor/handover.h"
 
 struct clients {
-    int stdin_fd; /* kept for attempts that begin later; -1: none came yet */
+    int stdin_fd; /* kept for attempts that begin later; -1: no client has come */
 };
 
-/* Takes the descriptors. `attempts`: those that run. */
+/* Takes the descriptors. `attempts`: the running ones. */
 void clients_take(struct clients *clients, struct attempt *const *attempts, size_t attempt_count,
                   const struct handover_packet *packet, const int *fds, size_t count);
-/* A new attempt reads what follows. */
+/* Lets a new attempt read the rest of the standard input. */
 void clients_began(const struct clients *clients, struct attempt *attempt);
 void clients_done(struct clients *clients);

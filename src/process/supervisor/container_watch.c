@@ -15,7 +15,7 @@ enum { FIND_MS = 50, SAMPLE_MS = 500, TEXT_BYTES = 4096 };
 struct container_watch {
     pid_t monitor;
     pid_t first;            /* the container's first process; 0: not found yet */
-    char group[TEXT_BYTES]; /* its /proc/PID/cgroup */
+    char group[TEXT_BYTES]; /* the text of its /proc/PID/cgroup */
     struct cgroup_memory memory;
     uv_timer_t timer;
     uv_poll_t end;
@@ -23,7 +23,7 @@ struct container_watch {
     int open_handles;
 };
 
-/* Without a control group the peak is the size of the largest process. */
+/* If there is no control group, the peak is the size of the largest process. */
 static void sample_processes(struct container_watch *watch, const struct descendant *list,
                              size_t count)
 {

@@ -13,10 +13,10 @@
 
 struct container_watch;
 
-/* `monitor`: of the attempt. NULL: no memory. */
+/* `monitor`: the attempt's. Returns NULL when out of memory. */
 struct container_watch *container_watch_start(uv_loop_t *loop, pid_t monitor);
-/* NULL is fine. */
+/* `watch` may be NULL. */
 void container_watch_stop(struct container_watch *watch);
 
-/* Tells what was measured until now. False: the container was never seen. */
+/* Returns what was measured until now; false: the container was never seen. */
 bool container_watch_read(const struct container_watch *watch, struct cgroup_memory *ret);

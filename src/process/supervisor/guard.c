@@ -19,7 +19,7 @@
 
 enum { LIFELINE_FD = 3, LOCK_FD = 4 };
 
-/* Everything of the supervisor's is let go but these two. */
+/* Closes all descriptors of the supervisor except these two. */
 static bool keep_only(int lifeline_fd, int lock_fd)
 {
     int lifeline = fcntl(lifeline_fd, F_DUPFD_CLOEXEC, LOCK_FD + 1);

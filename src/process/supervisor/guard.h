@@ -14,9 +14,9 @@ struct guard {
     int lifeline_fd;
 };
 
-/* Forks it. It holds the job's lock meanwhile, so that the next supervisor finds nothing running.
- */
+/* Forks the guard. It holds the job's lock while it works, so that no process is left when the next
+ * supervisor starts. */
 int guard_start(struct guard *ret, const char *job_folder, int lock_fd, struct muster_err *err);
 
-/* Nothing of the job runs any more. */
+/* To be called when no process of the job runs any more. */
 void guard_stop(struct guard *guard);

@@ -15,7 +15,7 @@
 enum {
     SAMPLE_MS_MAX = 5000,
     ANSWER_MS_MAX = 1000,
-    SIGNAL_MS_MAX = 700, /* a deadline is a deadline */
+    SIGNAL_MS_MAX = 700, /* shorter, as a signal that ends a deadline must not be late */
     LOG_BYTES_MAX = 512 << 10,
 };
 
@@ -24,7 +24,7 @@ struct request {
     const struct inspect *inspect;
     int64_t ticket;
     int signal;
-    char *id; /* of inspect_explain */
+    char *id; /* set by inspect_explain only */
 };
 
 static void free_request(struct request *request)
@@ -35,7 +35,7 @@ static void free_request(struct request *request)
     }
 }
 
-/* All attempts: a rank may wait for one that was not asked for. */
+/* Takes the stacks of all attempts: a rank may wait for one that was not asked for. */
 static int take(struct request *request, const char *id, const struct stacks_options *options,
                 stacks_done_fn done)
 {

@@ -17,9 +17,9 @@ struct inspect {
     void *data;
 };
 
-/* {"op":"stacks","ticket":N,"id":"POD/" or "","sampleMs":200} is answered by
+/* {"op":"stacks","ticket":N,"id":"POD/" or "","sampleMs":200} is answered with
  * {"event":"stacks","ticket":N,"attempts":[…]} (process/stack/stacks.h). */
 void inspect_stacks(const struct inspect *inspect, const json_t *message);
-/* {"op":"explain","id":…,"signal":N}: what these attempts are in is written into their logs, once
- * for each, within a second; then they get the signal, if there is one. */
+/* {"op":"explain","id":…,"signal":N}: writes where the processes of these attempts are into their
+ * logs, once for each, within a second; then sends the signal, if there is one. */
 void inspect_explain(const struct inspect *inspect, const json_t *message);

@@ -22,7 +22,7 @@ struct recovery {
     struct muster_err *err;
 };
 
-/* An identity ends with the boot's id. */
+/* Whether the identity is of another boot: it ends with the boot's id. */
 static bool other_boot(const struct recovery *recovery, const char *identity)
 {
     size_t length = strlen(identity);
@@ -31,7 +31,7 @@ static bool other_boot(const struct recovery *recovery, const char *identity)
     return length > 0 && tail > 0 && !ends_so;
 }
 
-/* Nothing may be told as over that still runs. */
+/* No attempt may be reported as ended while a process of it runs. */
 static void kill_the_rest(const char *folder)
 {
     muster_auto(free) char *mark = attempt_mark(folder);

@@ -10,5 +10,5 @@
 
 enum { RECOVER_WHY_BYTES = 160 };
 
-/* ret_why is "" when nothing was lost, else why. */
+/* ret_why says why attempts were lost; "" when none was. */
 int recover(const char *job_folder, char ret_why[RECOVER_WHY_BYTES], struct muster_err *err);

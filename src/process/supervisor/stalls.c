@@ -26,7 +26,7 @@ enum {
     TEXT_BYTES_MAX = 4096,
 };
 
-/* Outlives the attempt: while its stacks are taken it may end. */
+/* A copy that outlives the attempt, which may end while its stacks are taken. */
 struct stalls_verdict {
     char *id;
     enum stall_verdict verdict;
@@ -35,8 +35,8 @@ struct stalls_verdict {
 
 /* ---- Samples ---- */
 
-/* A hash of group and number of the collective, or else of the message, that is waited in; 0: in
- * none. */
+/* Returns a hash of the group and number of the collective that the process waits in, or else of
+ * the message; 0: it waits in none. */
 static uint64_t call_of(pid_t pid)
 {
     muster_auto(doc) json_t *calls = flights_read(pid);
@@ -53,7 +53,7 @@ static uint64_t call_of(pid_t pid)
     return 0;
 }
 
-/* The list has parents before children. `below` is room for its marks. */
+/* The list has parents before children. `below` is memory for one mark per process. */
 static struct stall_sample sample_of(const struct attempt *attempt, const struct descendant *list,
                                      size_t count, bool *below)
 {
@@ -75,7 +75,7 @@ static struct stall_sample sample_of(const struct attempt *attempt, const struct
     return sample;
 }
 
-/* ---- Telling ---- */
+/* ---- Reporting ---- */
 
 static void put_reason(struct buf *out, const struct stalls_verdict *verdict, const json_t *report,
                        const json_t *attempt)
@@ -180,7 +180,7 @@ static void sample_all(struct stalls *stalls)
     }
 }
 
-/* Asks stalled ranks where they are; of the others it takes only what is known without asking. */
+/* Asks stalled ranks where they are; for the others it only reads what is known without asking. */
 static void take_stacks(struct stalls *stalls)
 {
     const struct inspect *inspect = stalls->inspect;
@@ -219,7 +219,7 @@ void stalls_start(struct stalls *stalls, const struct inspect *inspect)
     uv_timer_init(inspect->loop, &stalls->timer);
 }
 
-/* How often: by the shortest limit. */
+/* Sets how often to look, by the shortest limit. */
 void stalls_update(struct stalls *stalls)
 {
     int64_t limit_ms = 0;

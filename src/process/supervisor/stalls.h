@@ -14,11 +14,11 @@ struct stalls {
     const struct inspect *inspect;
     uv_timer_t timer;
     struct stacks *taking;
-    struct stalls_verdict *verdicts; /* of the look that is being explained */
+    struct stalls_verdict *verdicts; /* of the look whose stacks are being taken */
     size_t verdict_count;
 };
 
 void stalls_start(struct stalls *stalls, const struct inspect *inspect);
-/* There are other attempts than before. */
+/* To be called when the attempts have changed. */
 void stalls_update(struct stalls *stalls);
 void stalls_stop(struct stalls *stalls);

@@ -17,10 +17,11 @@
 #include <string.h>
 
 enum {
-    ATTEMPTS_MAX = 1024,   /* at a time */
+    ATTEMPTS_MAX = 1024,   /* at the same time */
     RUNNER_GONE_MS = 700,  /* a controller has this long to end a leased job itself */
-    RUNNER_GRACE_MS = 200, /* between SIGTERM and SIGKILL then: in all under a second */
-    ALONE_MS = 10000,      /* nothing runs and no controller: the records are on disk */
+    RUNNER_GRACE_MS = 200, /* between SIGTERM and SIGKILL in that case: in all under a second */
+    ALONE_MS = 10000, /* its wait if nothing runs and no controller is connected: the records are on
+                         disk */
     GRACE_MS_MAX = 86400000,
 };
 
@@ -32,17 +33,17 @@ struct supervision {
     struct listener *listener;
     struct handover *handover;
     struct clients clients;
-    const char *lost_why; /* not told yet */
+    const char *lost_why; /* not reported yet */
     struct attempt *attempts[ATTEMPTS_MAX];
     size_t count;
-    uv_timer_t timer; /* grace of the end; runner gone; alone */
+    uv_timer_t timer; /* for the grace of the end, for a gone runner, and while it is alone */
     uv_poll_t runner_poll;
     uv_poll_t init_poll;
     int runner_fd;
     bool watches_runner;
     bool watches_init;
     bool runner_gone;
-    bool acted; /* a controller did something since the runner went */
+    bool acted; /* a controller has sent a request since the runner ended */
     bool ending;
     bool leaving;
 };
@@ -86,7 +87,7 @@ static void leave(struct supervision *s)
     assert(!s->leaving && s->count == 0);
     s->leaving = true;
     close_watch(&s->init_poll, &s->watches_init);
-    isolation_leave(s->options->isolation); /* `ended` means that nothing is left */
+    isolation_leave(s->options->isolation); /* after `ended` no process may be left */
     listener_stop(s->listener);
     handover_close(s->handover);
     clients_done(&s->clients);
@@ -120,7 +121,7 @@ static void check_invariants(const struct supervision *s)
     assert(!s->runner_gone || !s->watches_runner);
 }
 
-/* Called after each change: leaves when the supervisor may end, and starts the timer when it is
+/* Called after each change: ends the supervisor if it may end, and starts the timer when it is
  * alone. */
 static void update(struct supervision *s)
 {
@@ -134,7 +135,7 @@ static void update(struct supervision *s)
     if (s->ending) {
         leave(s);
     } else if (s->runner_gone && !s->acted) {
-        return; /* that timer runs */
+        return; /* the runner's timer runs */
     } else if (listener_client_count(s->listener) == 0) {
         uv_timer_start(&s->timer, on_alone, ALONE_MS, 0);
     } else {
@@ -221,7 +222,7 @@ static void do_start(struct supervision *s, struct listener_client *client, cons
     }
 }
 
-/* "POD/" means all of the pod. */
+/* The id "POD/" means all attempts of the pod. */
 static void do_signal(struct supervision *s, const json_t *message)
 {
     const char *id = doc_text(message, "id", "");
@@ -253,7 +254,7 @@ static void do_hello(struct supervision *s, struct listener_client *client)
     const struct supervision_options *o = s->options;
     if (s->lost_why) {
         listener_answer(client, json_pack("{s:s, s:s}", "event", "lost", "why", s->lost_why));
-        s->lost_why = NULL; /* once: a client that comes later finds it in the records */
+        s->lost_why = NULL; /* only once: a client that comes later finds the loss in the records */
     }
     (void)record_each(o->job_folder, tell_record, client, NULL);
     machine_notes_tell(o->isolation, client);
@@ -285,7 +286,7 @@ static void on_message(void *data, struct listener_client *client, const json_t 
     }
 }
 
-/* A leased job whose runner is gone must not be left by its controller either. */
+/* If the runner of a leased job is gone, the job must not be left without a controller either. */
 static void on_changed(void *data)
 {
     struct supervision *s = data;
@@ -296,7 +297,7 @@ static void on_changed(void *data)
     update(s);
 }
 
-/* ---- What else may happen ---- */
+/* ---- Other events ---- */
 
 static void on_runner(uv_poll_t *poll, int status, int events)
 {
@@ -311,8 +312,8 @@ static void on_runner(uv_poll_t *poll, int status, int events)
     }
 }
 
-/* The namespace is dead: its processes are being told by their monitors' ends, and no other can be
- * started in it. */
+/* The namespace is dead: its processes are reported as ended by their monitors' sockets, and no
+ * other process can be started in it. */
 static void on_init(uv_poll_t *poll, int status, int events)
 {
     struct supervision *s = poll->data;
@@ -340,7 +341,7 @@ static void watch_runner(struct supervision *s, uv_loop_t *loop)
         return;
     }
     if (identity_open(s->options->runner, &s->runner_fd, NULL) < 0) {
-        s->runner_gone = true; /* before we could look */
+        s->runner_gone = true; /* it ended before this supervisor could watch it */
         uv_timer_start(&s->timer, on_runner_late, RUNNER_GONE_MS, 0);
         return;
     }

@@ -63,7 +63,7 @@ static int read_arguments(int argc, char **argv, struct arguments *ret, struct m
     return ret->folder ? 0 : muster_fail(err, MUSTER_EINVAL, "muster supervisor: --dir is needed");
 }
 
-/* The controller reaps the first process at once; the second belongs to nobody. */
+/* The controller reaps the first process at once; the second has no parent that waits for it. */
 static void go_into_background(void)
 {
     pid_t child = fork();
@@ -79,8 +79,8 @@ static void go_into_background(void)
     (void)prctl(PR_SET_NAME, "muster-superv");
 }
 
-/* One supervisor per job. Monitors hold the lock too, so a new supervisor waits until those of a
- * killed one are gone. */
+/* A job has one supervisor. Monitors hold the lock too, so a new supervisor waits until the
+ * monitors of a killed one are gone. */
 static int take_lock(const char *folder, int *ret_fd, struct muster_err *err)
 {
     muster_auto(free) char *path = file_join(folder, "lock");
@@ -100,7 +100,7 @@ static int take_lock(const char *folder, int *ret_fd, struct muster_err *err)
     return muster_fail(err, MUSTER_EEXIST, "another supervisor uses %s", folder);
 }
 
-/* A name that the next supervisor of this job finds again (a hash of its folder). */
+/* Makes a name that the next supervisor of this job makes again (a hash of its folder). */
 static void group_name(const char *folder, char ret[40])
 {
     unsigned long long hash = hash_text(HASH_START, folder);
@@ -116,15 +116,15 @@ static void init_cgroups(struct cgroup_job *cgroups, const struct arguments *arg
     cgroup_job_init(cgroups, arguments->cgroup_root, own ? own : "", name);
 }
 
-/* Monitors leave no zombies; their sockets tell their end. */
+/* Makes the kernel reap the monitors; their sockets report their end. */
 static void reap_by_itself(void)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     (void)sigaction(SIGCHLD, &ignore, NULL);
 }
 
-/* Control groups are looked for before the namespaces are entered, as what may be written is judged
- * by our user outside. */
+/* Control groups are set up before the namespaces are entered, since it is the user outside who
+ * decides what may be written. */
 static int keep(const struct arguments *arguments, struct supervision_options *options,
                 struct muster_err *err)
 {
@@ -183,7 +183,7 @@ static int run(const struct arguments *arguments, struct muster_err *err)
     return keep(&placed, &options, err);
 }
 
-/* There is no loop yet: writes one line, if possible. */
+/* No loop exists yet: writes one line, if possible. */
 static void tell_failure(const struct arguments *arguments, const struct muster_err *err)
 {
     muster_auto(doc) json_t *failed =

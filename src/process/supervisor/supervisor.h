@@ -10,5 +10,5 @@
  */
 #pragma once
 
-/* The exit code of the process. */
+/* Returns the exit code of the process. */
 int supervisor_main(int argc, char **argv);

@@ -13,7 +13,7 @@
 struct channel {
     uv_pipe_t pipe;
     uv_shutdown_t shutdown;
-    uv_idle_t report; /* tells `gone` from the loop, never from within a call */
+    uv_idle_t report; /* calls `gone` from the loop, never from within a call */
     int open_handles;
     struct buf in;
     struct channel_hooks hooks;
@@ -147,7 +147,7 @@ void channel_send(struct channel *channel, json_t *message)
         return;
     }
     size_t length = strlen(text);
-    text[length++] = '\n'; /* over the NUL */
+    text[length++] = '\n'; /* replaces the NUL */
     uv_buf_t bytes = uv_buf_init(text, (unsigned)length);
     int sent = uv_try_write((uv_stream_t *)&channel->pipe, &bytes, 1);
     size_t done = sent > 0 ? (size_t)sent : 0;

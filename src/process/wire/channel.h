@@ -16,15 +16,16 @@ struct channel;
 
 struct channel_hooks {
     void (*message)(void *data, const json_t *message);
-    /* The peer is gone, or talks nonsense (err->code is MUSTER_EPROTO then). Close it. Once. */
+    /* The peer is gone, or sends data that is not valid (then err->code is MUSTER_EPROTO): close
+     * the channel. Called once. */
     void (*gone)(void *data, const struct muster_err *err);
 };
 
 int channel_open(uv_loop_t *loop, int fd, const struct channel_hooks *hooks, void *data,
                  struct channel **ret, struct muster_err *err);
 
-/* Takes the message. What cannot be sent any more is dropped: `gone` tells. */
+/* Takes the message. A message that cannot be sent any more is dropped; then `gone` is called. */
 void channel_send(struct channel *channel, json_t *message);
 
-/* Closes when everything sent is out. NULL is fine. */
+/* Closes when everything was sent. `channel` may be NULL. */
 void channel_close(struct channel *channel);

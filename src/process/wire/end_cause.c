@@ -11,9 +11,10 @@ bool end_cause(const struct end_facts *f, char *ret_text, size_t room)
     char limit[MEMORY_TEXT_BYTES], peak[MEMORY_TEXT_BYTES];
     memory_text(f->limit_bytes, limit);
     memory_text(f->peak_bytes, peak);
-    /* Often a child was killed, torchrun's or a shell's, and the main process only says so. */
+    /* Often a child was killed, of torchrun or of a shell, and the main process only reports
+     * this. */
     bool out_of_memory = f->code != 0 && f->group_kills > 0;
-    /* A limit below what a process needs to begin is not counted as reached. */
+    /* The kernel does not count a limit as reached that is too low for a process to begin. */
     bool limit_reached =
         f->limit_reached || (f->limit_bytes > 0 && f->peak_bytes >= f->limit_bytes);
     ret_text[0] = '\0';

@@ -9,18 +9,18 @@
 #include <stdint.h>
 
 struct end_facts {
-    int code;   /* 128 + signal when one killed it */
+    int code;   /* 128 + signal if a signal killed it */
     int signal; /* 0: none */
     bool killed_by_us;
     int64_t limit_bytes;    /* resources.limits.memory; 0: none */
-    bool limit_reached;     /* as the kernel tells */
+    bool limit_reached;     /* as the kernel reports it */
     int64_t peak_bytes;     /* 0: not known */
-    int64_t group_kills;    /* by the kernel for want of memory, in its control group */
-    int64_t machine_kills;  /* the same, on the whole machine while it ran */
+    int64_t group_kills;    /* kills for want of memory in its control group, by the kernel */
+    int64_t machine_kills;  /* the same for the whole machine, while it ran */
     int64_t shm_bytes;      /* size of its /dev/shm; 0: not known */
-    int64_t shm_free_bytes; /* when it ended */
+    int64_t shm_free_bytes; /* free bytes when it ended */
 };
 
-/* Whether it ran out of memory for certain, which is when the reason is OOMKilled. The sentence is
- * "" when memory has nothing to do with it. */
+/* Returns whether it ran out of memory for certain; then the reason is OOMKilled. The sentence is
+ * "" when memory is not the cause. */
 bool end_cause(const struct end_facts *facts, char *ret_text, size_t room);

@@ -13,10 +13,10 @@
 #include <stddef.h>
 
 enum frame_kind {
-    FRAME_STDIN,  /* to the command; an empty one is the end of its input */
-    FRAME_STDOUT, /* from it */
+    FRAME_STDIN,  /* to the command; an empty frame is the end of its input */
+    FRAME_STDOUT, /* from the command */
     FRAME_STDERR,
-    FRAME_END,    /* {"code": 0, "message": ""}: it ended, or could not be started; the last */
+    FRAME_END, /* {"code": 0, "message": ""}: it ended, or could not be started; the last frame */
     FRAME_RESIZE, /* {"rows": 24, "columns": 80} */
 };
 
@@ -31,6 +31,6 @@ struct frame {
 /* Writes the head of a frame of `count` (at most FRAME_BYTES_MAX) bytes. */
 void frame_head(enum frame_kind kind, size_t count, char ret[FRAME_HEAD_BYTES]);
 
-/* The frame at the beginning of a buffer. Returns its whole length; 0: more bytes are needed; -1:
- * it is none. */
+/* Reads the frame at the beginning of a buffer. Returns its whole length; 0: more bytes are needed;
+ * -1: it is not a frame. */
 long frame_read(const char *bytes, size_t used, struct frame *ret);

@@ -32,7 +32,7 @@ bool identity_of(pid_t pid, char ret[IDENTITY_BYTES_MAX])
     return true;
 }
 
-/* The pidfd is taken first: what the number means can not change between the look and the use. */
+/* The pidfd is taken first, so that it refers to the process whose identity is compared. */
 int identity_open(const char *identity, int *ret_fd, struct muster_err *err)
 {
     int pid;

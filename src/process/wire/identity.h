@@ -12,15 +12,16 @@
 
 enum { IDENTITY_BYTES_MAX = 96 };
 
-/* The text of a process; the caller frees. NULL when there is no such process. */
+/* Returns the identity of a process as text; the caller frees. NULL when there is no such
+ * process. */
 char *identity_text(int64_t pid);
 
-/* The same into the caller's memory. False when there is no such process. */
+/* The same, in the caller's memory. Returns false when there is no such process. */
 bool identity_of(pid_t pid, char ret[IDENTITY_BYTES_MAX]);
 
-/* A pidfd of exactly that process; the caller closes. MUSTER_ENOENT: it is gone (a zombie counts as
- * gone); MUSTER_EDATA: the text is no identity. */
+/* Opens a pidfd of exactly that process; the caller closes it. MUSTER_ENOENT: it is gone (a zombie
+ * counts as gone); MUSTER_EDATA: the text is not an identity. */
 int identity_open(const char *identity, int *ret_fd, struct muster_err *err);
 
-/* This boot's id; "" when the system does not tell. */
+/* Returns this boot's id; "" when the system does not have one. */
 void identity_boot(char ret[IDENTITY_BYTES_MAX]);

@@ -209,6 +209,6 @@ void listener_close(struct listener *listener)
     while (listener->count > 0) {
         drop(listener->clients[0]);
     }
-    uv_close((uv_handle_t *)&listener->poll, on_closed); /* before its descriptor is another's */
+    uv_close((uv_handle_t *)&listener->poll, on_closed); /* before its descriptor is closed */
     close_descriptors(listener);
 }

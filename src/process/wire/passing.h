@@ -10,16 +10,16 @@
 
 enum { PASSING_FDS_MAX = 4 };
 
-/* One packet with descriptors. 0 or a negative errno. */
+/* Sends one packet with descriptors. Returns 0 or a negative errno. */
 int passing_send(int socket_fd, const void *bytes, size_t count, const int *fds, size_t fd_count);
 
-/* Its length; 0 at the end of the file; a negative errno. Descriptors that there is no room for are
- * closed. */
+/* Returns the length of the packet; 0 at the end of the file; a negative errno. Descriptors beyond
+ * PASSING_FDS_MAX are closed. */
 ssize_t passing_receive(int socket_fd, void *bytes, size_t room, int ret_fds[PASSING_FDS_MAX],
                         size_t *ret_fd_count);
 
 void passing_close(const int *fds, size_t count);
 
-/* Closes every descriptor from 3 on but these (negative ones are none): what a forked process must
- * not keep of its parent's. */
+/* Closes every descriptor from 3 on except these (negative ones are ignored), so that a forked
+ * process keeps none of its parent's. */
 void passing_keep_only(const int *fds, size_t count);

@@ -61,8 +61,8 @@ static void sync_folder(const char *folder)
     }
 }
 
-/* link(2) fails where the name exists: that makes an attempt run at most once. And the record is
- * whole from its first moment, even if a writer is killed. */
+/* link(2) fails if the name exists, so an attempt runs at most once. And the record is complete
+ * from the beginning, even if a writer is killed. */
 static int create_started(const char *folder, const json_t *started, struct muster_err *err)
 {
     muster_auto(free) char *path = file_join(folder, "started.json");

@@ -59,7 +59,7 @@ static int read_env(const json_t *doc, struct process_spec *spec, struct muster_
     return spec->env ? 0 : err_no_memory(err);
 }
 
-/* A subPath must stay inside its volume, as with the kubelet. */
+/* A subPath must stay inside its volume, as a kubelet requires. */
 static bool leaves_its_folder(const char *path)
 {
     for (const char *part = path; part;) {

@@ -35,12 +35,12 @@
 
 enum {
     PROCESS_MOUNTS_MAX = 64,
-    PROCESS_OWN_MOUNTS_MAX = 1,  /* besides, by process_spec_mount */
+    PROCESS_OWN_MOUNTS_MAX = 1,  /* added with process_spec_mount */
     PROCESS_WORDS_MAX = 1 << 19, /* more than the kernel takes */
 };
 
 struct process_mount {
-    const char *name; /* the volume's; "" when not given */
+    const char *name; /* name of the volume; "" when not given */
     const char *host_path;
     const char *mount_path;
     const char *sub_path; /* "" for none */
@@ -50,8 +50,8 @@ struct process_mount {
 struct process_spec {
     json_t *doc;
     const char **argv; /* NULL-terminated */
-    char **own_env;    /* of the document; NULL-terminated "NAME=value" */
-    char **env;        /* all: own_env until environment_load; entries are the others' */
+    char **own_env;    /* the `env` of the document; NULL-terminated "NAME=value" */
+    char **env;        /* all variables: own_env until environment_load; does not own the entries */
     char **prepended;
     struct variables from_file;
     const char *cwd;
@@ -63,16 +63,17 @@ struct process_spec {
     int64_t cpu_millis;   /* 0: no limit */
     int64_t log_segment_bytes;
     int64_t log_segments;
-    int64_t stall_ms; /* silent and idle for so long is said; 0: never */
-    int64_t user;     /* -1: as the supervisor */
+    int64_t stall_ms; /* a stall of this length is reported; 0: never */
+    int64_t user;     /* -1: the supervisor's */
     int64_t group;
     int64_t umask;  /* -1: 022 */
-    bool contained; /* it runs podman, and the container is below that */
-    bool input;     /* its standard input is a client's; else it is empty */
+    bool contained; /* it runs podman, and the container's processes are below podman */
+    bool input;     /* its standard input comes from a client; else it is empty */
 };
 
 /* Takes a reference to `doc`. MUSTER_EDATA names the field that is wrong. */
 int process_spec_read(json_t *doc, struct process_spec *ret, struct muster_err *err);
-/* One more mount, which the document has not; its strings are the caller's and outlive the spec. */
+/* Adds a mount that the document does not have; its strings are the caller's and must outlive the
+ * spec. */
 void process_spec_mount(struct process_spec *spec, const struct process_mount *mount);
 void process_spec_done(struct process_spec *spec);
