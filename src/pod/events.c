@@ -86,12 +86,13 @@ static void take_adopted(struct pod *pod, struct container *c, const struct pod_
     for (size_t i = 0; i < pod->count; i++) {
         struct container *each = &pod->containers[i];
         if (each->state == CONTAINER_STARTING) {
-            each->state = CONTAINER_WAITING; /* no record: it never started */
+            each->state = CONTAINER_WAITING; /* it has no record: it never started */
         }
     }
 }
 
-/* Makes `attempt` the current one; false when it is an old one, whose news change nothing. */
+/* Makes `attempt` the current one. Returns false if it is an old one, whose events change
+ * nothing. */
 static bool reach(struct container *c, int attempt)
 {
     bool old = attempt < c->attempt ||
@@ -159,8 +160,8 @@ static void take_exited(struct pod *pod, struct container *c, const struct pod_e
     end_attempt(c, event, event->code, event->oom ? "OOMKilled" : reason, event->message);
 }
 
-/* A supervisor that is asked while it starts one tells of it as started: from then on it runs until
- * it is told to have failed. */
+/* A supervisor that is asked while it starts an attempt reports it as started: from then on it
+ * counts as running, until the supervisor reports that it failed to start. */
 static void take_start_failed(struct pod *pod, struct container *c, const struct pod_event *event)
 {
     bool runs = c->state == CONTAINER_RUNNING && event->attempt == c->attempt;
@@ -186,7 +187,7 @@ static void take_delete(struct pod *pod, struct container *c, const struct pod_e
     bool own = event->grace_s < 0;
     int64_t grace_s = event->grace_s < INT32_MAX ? event->grace_s : INT32_MAX;
     pod->deleting = true;
-    pod->held = pod->held && pod->scheduled; /* without a place there are no records */
+    pod->held = pod->held && pod->scheduled; /* a pod that was never scheduled has no records */
     pod_end(pod, when(event), own ? pod->grace_ms : grace_s * 1000, event->interrupt);
 }
 

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* The reference that starts at `dollar`: appends its value, or itself when the name is unknown or
- * the parenthesis stays open. Returns where to go on. */
+/* Expands the reference that starts at `dollar`: appends its value, or the reference itself if the
+ * name is unknown or the parenthesis is not closed. Returns the text after it. */
 static const char *expand_reference(const char *dollar, const json_t *env, struct buf *out)
 {
     const char *end = strchr(dollar, ')');

@@ -28,7 +28,7 @@ static inline struct pod *new_pod(json_t *object)
     return pod;
 }
 
-/* A pod of the given spec members ("'restartPolicy': 'Never'"); `inits` is a JSON list of names. */
+/* Makes a pod with these members of its spec ("'restartPolicy': 'Never'"). */
 static inline void open_scene(struct scene *s, const char *spec)
 {
     json_t *object = parse("{'metadata': {'name': 'p', 'namespace': 'default', 'uid': 'u'}}");
@@ -44,7 +44,7 @@ static inline void close_scene(struct scene *s)
     buf_done(&s->trace);
 }
 
-/* Feeds the event at `second`; the trace gets "12: start 0 attempt 1, status, wake 22". */
+/* Feeds the event at `second`; appends "12: start 0 attempt 1, status, wake 22" to the trace. */
 static inline void feed(struct scene *s, double second, struct pod_event event)
 {
     struct pod_effects fx;
@@ -81,7 +81,7 @@ static inline void feed(struct scene *s, double second, struct pod_event event)
     ((struct pod_event){.kind = POD_EXITED, .container = (c), .attempt = (n), .code = (x)})
 #define DELETE(s) ((struct pod_event){.kind = POD_DELETE, .grace_s = (s)})
 
-/* A value of the status as text, "" when missing. */
+/* Compares a value of the status as text; "" if it is missing. */
 static inline void assert_status(const struct scene *s, const char *path, const char *expected)
 {
     json_t *status = pod_status(s->pod);

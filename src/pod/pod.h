@@ -22,20 +22,20 @@
 
 enum { POD_CONTAINERS_MAX = 32, POD_EFFECTS_MAX = 2 * POD_CONTAINERS_MAX + 4 };
 
-/* Containers are numbered over the whole pod: init containers first, in order, then the main ones.
- * An attempt counts from 0: attempt n is the start after n restarts. */
+/* Containers are numbered over the whole pod: first the init containers in order, then the main
+ * ones. Attempts count from 0: attempt n is the start after n restarts. */
 enum pod_event_kind {
     POD_TICK,          /* time passed */
     POD_SCHEDULED,     /* its resources are reserved: containers may start */
-    POD_UNSCHEDULABLE, /* they are not free: message says what it waits for */
+    POD_UNSCHEDULABLE, /* its resources are not free: message says what it waits for */
     POD_STARTED,       /* container, attempt: its process runs */
-    POD_EXITED,        /* container, attempt: ended with code (128 + signal when killed), oom */
-    POD_START_FAILED, /* container, attempt: never ran. code > 0: ends as if it had exited with that
-                         code (a command that cannot be executed); code 0: tried again with back-off
-                         (missing ConfigMap, image …) */
-    POD_DELETE,       /* the object has a deletionTimestamp; grace_s: 0 kills at once */
-    POD_ADOPTED,      /* all records of a former agent were fed in: carry on */
-    POD_LOST,         /* its processes are gone with no record (reboot): reason, message */
+    POD_EXITED,        /* container, attempt: ended with code (128 + signal if killed), oom */
+    POD_START_FAILED,  /* container, attempt: never ran. code > 0: it ends as if it had exited with
+                          that code (a command that cannot be executed); code 0: it is tried again
+                          with back-off (missing ConfigMap, image …) */
+    POD_DELETE,        /* the object has a deletionTimestamp; grace_s: 0 kills at once */
+    POD_ADOPTED,       /* all records of a former agent were fed in: the pod goes on */
+    POD_LOST,          /* its processes are gone without a record (reboot): reason, message */
 };
 
 struct pod_event {
@@ -47,21 +47,21 @@ struct pod_event {
     bool oom;
     int64_t peak_memory_bytes; /* EXITED; 0: not known */
     int64_t at_unix_ms;        /* STARTED, EXITED, DELETE: when it happened; 0: now */
-    int64_t grace_s;           /* DELETE; negative: the pod's terminationGracePeriodSeconds */
+    int64_t grace_s;           /* DELETE: negative: the pod's terminationGracePeriodSeconds */
     bool interrupt;            /* DELETE: INT comes first, TERM after half of the grace */
     const char *reason;        /* START_FAILED, LOST: borrowed for the call */
     const char *message;
 };
 
-/* The effects in the order of a step: STATUS and WAKE_AT first, so that an event which a START is
- * answered with at once (START_FAILED) has the last word. */
+/* The effects, in the order of a step: STATUS and WAKE_AT come first. If a START is answered at
+ * once by an event (START_FAILED), the status and timer of that event come last and so remain. */
 enum pod_effect_kind {
-    POD_START,   /* container, attempt: at most once each, also over crashes (the supervisor's
-                    record decides) */
+    POD_START,   /* container, attempt: each is started once at most, even after a crash (the
+                    supervisor's record decides) */
     POD_SIGNAL,  /* container, attempt, signal (SIGINT, SIGTERM or SIGKILL) to its whole process
-                    group; first: it was asked for nothing before */
+                    group; first: it was not asked to end before */
     POD_STATUS,  /* pod_status() changed: write it */
-    POD_WAKE_AT, /* at_unix_ms: feed a TICK then; one per step, replaces the former */
+    POD_WAKE_AT, /* feed a TICK at at_unix_ms; one per step, replaces the former */
     POD_GONE,    /* deleted and all its processes ended: remove the object */
 };
 
@@ -79,7 +79,7 @@ struct pod_effects {
     size_t count;
 };
 
-struct pod; /* the machine */
+struct pod; /* the state machine of a pod */
 
 /* The place where the pod runs. Texts are copied. */
 struct pod_place {
@@ -88,24 +88,24 @@ struct pod_place {
     const char *pod_ip;
 };
 
-/* Reads spec and, after a crash, status. Nothing happens until the first event. MUSTER_EDATA: no or
- * too many containers. NULL on failure. */
+/* Reads the spec and, after a crash, the status. Nothing happens until the first event.
+ * MUSTER_EDATA: no containers, or too many. Returns NULL on failure. */
 struct pod *pod_new(json_t *object, const struct pod_place *place, struct muster_err *err);
 struct pod *pod_free(struct pod *pod);
 
 void pod_step(struct pod *pod, const struct pod_event *event, struct pod_effects *ret_effects);
 
-/* The status object as kubectl expects it; new reference, NULL when out of memory. */
+/* Returns the status object as kubectl expects it; new reference, NULL when out of memory. */
 json_t *pod_status(const struct pod *pod);
 
 size_t pod_container_count(const struct pod *pod);
-/* The container's spec and name; borrowed. */
+/* Return the container's spec and its name; borrowed. */
 const json_t *pod_container(const struct pod *pod, size_t container);
 const char *pod_container_name(const struct pod *pod, size_t container);
-/* Succeeded or Failed, and no process left. */
+/* Whether it is Succeeded or Failed and has no process left. */
 bool pod_is_finished(const struct pod *pod);
 
-/* NULL, or which invariant the machine violates. Tests run it after each step. */
+/* Returns NULL, or the invariant that the machine violates. Tests call it after each step. */
 const char *pod_check_invariants(const struct pod *pod, const struct pod_effects *effects);
-/* One line per effect. */
+/* Appends a line for each effect. */
 void pod_trace(const struct pod_effects *effects, struct buf *out);

@@ -43,7 +43,7 @@ static void never_leaves_a_failure_alone(void **state)
     close_scene(&s);
 }
 
-/* Kubernetes has one action, to restart: of the codes that a rule names, or does not name. */
+/* Kubernetes has one action, to restart, for codes that a rule names or does not name. */
 static void rules_say_which_codes_start_a_container_again(void **state)
 {
     (void)state;
@@ -197,8 +197,8 @@ static void deletion_asks_first_then_kills(void **state)
     close_scene(&s);
 }
 
-/* Ctrl-C: a script's KeyboardInterrupt has half of the grace, its handler of TERM the other half.
- */
+/* Ctrl-C: half of the grace is for a script's KeyboardInterrupt, the other half for its handler of
+ * TERM. */
 static void an_interrupt_comes_first_and_shares_the_grace(void **state)
 {
     (void)state;
@@ -223,7 +223,7 @@ static void an_interrupt_comes_first_and_shares_the_grace(void **state)
     close_scene(&s);
 }
 
-/* A deletion that begins with TERM does not wait for what an interrupt left. */
+/* A deletion that begins with TERM does not wait for the time that an interrupt left. */
 static void a_deletion_after_an_interrupt_asks_at_once(void **state)
 {
     (void)state;
@@ -278,7 +278,8 @@ static void a_second_deletion_may_only_shorten_the_grace(void **state)
     close_scene(&s);
 }
 
-/* As a later agent tells it: 4 of the 10 seconds were over when the former one died. */
+/* The event as a later agent reports it: 4 of the 10 seconds were over when the former agent
+ * died. */
 static void a_deletion_of_earlier_has_less_grace_left(void **state)
 {
     (void)state;
@@ -297,7 +298,7 @@ static void a_deletion_of_earlier_has_less_grace_left(void **state)
     close_scene(&s);
 }
 
-/* The agent may be told of the deletion between START and the supervisor's answer. */
+/* The agent may hear of the deletion between START and the supervisor's answer. */
 static void a_start_in_flight_is_ended_when_it_arrives(void **state)
 {
     (void)state;
@@ -348,8 +349,8 @@ static void the_deadline_of_a_pod_ends_it_once_all_processes_have(void **state)
     close_scene(&s);
 }
 
-/* A supervisor that was asked by a new controller while it started one has told of it as started.
- */
+/* A supervisor that a new controller asked while it started an attempt has reported it as
+ * started. */
 static void one_that_failed_to_start_after_all_has_ended(void **state)
 {
     (void)state;

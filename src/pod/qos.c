@@ -12,7 +12,7 @@ static const json_t *amount(const json_t *container, const char *list, const cha
     return json_object_get(doc_at(doc_at(container, "resources"), list), resource);
 }
 
-/* A request that is not set is the limit. */
+/* A request that is not set counts as equal to the limit. */
 static bool is_guaranteed(const json_t *container)
 {
     for (size_t i = 0; i < 2; i++) {

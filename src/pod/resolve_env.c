@@ -8,7 +8,8 @@
 
 enum { VALUE_BYTES_MAX = 1 << 20 };
 
-/* One entry of `env` into `text`; as pod_value_from. A value may use what stands before it. */
+/* Reads one entry of `env` into `text`; returns the same as pod_value_from. A value may refer to
+ * variables before it. */
 static int resolve(const struct source_scope *scope, const json_t *entry, const json_t *env,
                    struct buf *text, struct muster_err *err)
 {

@@ -8,18 +8,18 @@
 
 #include "pod/sources.h"
 
-/* The environment as an object {"NAME": "value"} in the order of first mention; a later entry of
- * the same name replaces the value. `container` is the container's spec. Errors are worded as the
- * kubelet does and suit reason CreateContainerConfigError: MUSTER_ENOENT (a ConfigMap, Secret or
- * key is missing and not optional), MUSTER_EDATA. */
+/* Makes the environment, an object {"NAME": "value"} in the order of first mention; a later entry
+ * of the same name replaces the value. `container` is the container's spec. Errors have a kubelet's
+ * words, for reason CreateContainerConfigError: MUSTER_ENOENT (a ConfigMap, Secret or key is
+ * missing and not optional), MUSTER_EDATA. */
 int pod_environment(const json_t *pod, const json_t *container, const struct pod_sources *sources,
                     json_t **ret_env, struct muster_err *err);
 
-/* The words to execute: command + args, expanded. Without a command, `entrypoint` (array of text:
- * what stands for the image's ENTRYPOINT; may be NULL) takes its place, not expanded. MUSTER_EDATA
- * when there is neither. */
+/* Makes the words to execute: command + args, expanded. If there is no command, `entrypoint` (array
+ * of text, which represents the image's ENTRYPOINT; may be NULL) is used instead, not expanded.
+ * MUSTER_EDATA if both are missing. */
 int pod_command(const json_t *container, const json_t *entrypoint, const json_t *env,
                 json_t **ret_words, struct muster_err *err);
 
-/* $(NAME) from env; $$ is one $; an unknown name stays as it is written. */
+/* Expands $(NAME) from env; $$ becomes $; an unknown name stays as it is written. */
 void pod_expand(const char *text, const json_t *env, struct buf *out);

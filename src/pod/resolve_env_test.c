@@ -40,7 +40,7 @@ static void close_sight(struct sight *s)
     json_decref(s->secrets);
 }
 
-/* The environment of a container, as compact JSON with ' for ". */
+/* Compares the environment of a container, as compact JSON with ' for ". */
 static void check_env(const char *container, const char *expected)
 {
     struct sight s;
@@ -85,7 +85,7 @@ static void variables_may_use_those_before_them(void **state)
               "{'A': '$(B)', 'B': 'again', 'C': 'b-$(B)-$(B)-$(NONE)-$5'}");
 }
 
-/* Paths hold quotes of their own, so these containers are built, not parsed. */
+/* Paths contain quotes, so these containers are built, not parsed. */
 static void check_field(const char *path, const char *expected)
 {
     struct sight s;

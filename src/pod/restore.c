@@ -30,7 +30,7 @@ static void restore_end(const json_t *terminated, int attempt, struct container_
     text_copy(ret->message, sizeof ret->message, doc_text(terminated, "message", ""));
 }
 
-/* "CrashLoopBackOff" says that the attempt has ended and the next one waits. */
+/* "CrashLoopBackOff" means that the attempt has ended and the next one waits. */
 static void restore_waiting(struct container *c, const json_t *waiting)
 {
     const char *reason = doc_text(waiting, "reason", "");
@@ -100,7 +100,7 @@ void pod_restore(struct pod *pod)
     const json_t *status = doc_at(pod->object, "status");
     int64_t start = time_at(status, "startTime");
     if (start == 0) {
-        return; /* it never had a place */
+        return; /* it was never scheduled */
     }
     pod->scheduled = true;
     pod->start_unix_ms = start;

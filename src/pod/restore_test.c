@@ -38,7 +38,7 @@ static void old_news_change_nothing(void **state)
     close_scene(&s);
 }
 
-/* Builds the machine again from the status and the records, as after a crash of the controller. */
+/* Makes the machine again from the status and the records, as after a crash of the controller. */
 static void crash(struct scene *s)
 {
     json_t *object =
@@ -51,8 +51,8 @@ static void crash(struct scene *s)
     buf_clear(&s->trace);
 }
 
-/* At every point of a life: crash, tell all records again, and the rest goes on as if nothing had
- * happened; no attempt is started twice. */
+/* Crashes at every point of a pod's life and feeds all records again: the rest goes on as if
+ * nothing had happened, and no attempt is started twice. */
 static void a_crash_anywhere_changes_nothing(void **state)
 {
     (void)state;

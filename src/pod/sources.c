@@ -10,10 +10,10 @@
 
 enum { VALUE_BYTES_MAX = 1 << 20, KEY_BYTES_MAX = 256 };
 
-/* The two kinds of object that hold keys. */
+/* The two kinds of object that have keys. */
 struct store {
-    const char *word;   /* in messages */
-    const char *binary; /* field whose values are base64 */
+    const char *word;   /* its name in messages */
+    const char *binary; /* the field whose values are base64 */
     const char *plain;
     bool secret;
 };
@@ -28,7 +28,7 @@ static int base64_value(char c)
     return at ? (int)(at - digits) : -1;
 }
 
-/* false: no base64, or bytes that no variable can hold. */
+/* Returns false if it is not base64, or has bytes that no variable can hold. */
 static bool decode(const char *text, struct buf *out)
 {
     unsigned bits = 0;
@@ -61,7 +61,7 @@ static const json_t *find_store(const struct pod_sources *sources, const struct 
     return json_object_get(kind->secret ? sources->secrets : sources->config_maps, name);
 }
 
-/* 1: appended; 0: no such key; negative: its bytes are no text. */
+/* Returns 1: appended; 0: no such key; negative: its bytes are not text. */
 static int append_key(const struct store *kind, const json_t *object, const char *key,
                       struct buf *out, struct muster_err *err)
 {
@@ -101,7 +101,7 @@ static int from_key(const struct source_scope *scope, const struct store *kind,
                        doc_text(scope->pod, "metadata.namespace", "default"), name);
 }
 
-/* "x" of "metadata.labels['x']", copied; false when `path` is not of that form. */
+/* Copies "x" of "metadata.labels['x']"; returns false if `path` does not have that form. */
 static bool subscript(const char *path, const char *field, char ret_key[KEY_BYTES_MAX])
 {
     size_t length = strlen(field);
@@ -192,8 +192,8 @@ static int64_t node_milli(const struct pod_sources *s, const char *name)
     return strcmp(name, "memory") == 0 && fits ? s->node_memory_bytes * 1000 : 0;
 }
 
-/* limits.x or requests.x in whole units of the divisor, rounded up. A limit that is not set is the
- * node's; a request that is not set is the limit. */
+/* Appends limits.x or requests.x in whole units of the divisor, rounded up. A limit that is not set
+ * is the node's amount; a request that is not set is the limit. */
 static int from_resource(const struct source_scope *scope, const json_t *selector, struct buf *out,
                          struct muster_err *err)
 {
@@ -236,7 +236,7 @@ int pod_value_from(const struct source_scope *scope, const json_t *from, struct 
                        "resourceFieldRef");
 }
 
-/* Keys that cannot be names of variables are skipped, as the kubelet does. */
+/* Whether the key can be a name of a variable: other keys are skipped, as a kubelet does. */
 static bool is_name(const char *key)
 {
     return *key && !isdigit((unsigned char)*key) && !strpbrk(key, "= \t\n");

@@ -10,14 +10,14 @@
 #include <muster/err.h>
 #include <stdint.h>
 
-/* What of the cluster a pod may take values from. */
+/* The objects and values of the cluster that a pod's environment may refer to. */
 struct pod_sources {
     const json_t *config_maps; /* object: name → ConfigMap, of the pod's namespace; may be NULL */
     const json_t *secrets;     /* object: name → Secret (data is base64, stringData plain) */
-    const char *node_name;     /* fieldRef spec.nodeName, status.hostIP, status.podIP */
+    const char *node_name;     /* for fieldRef spec.nodeName, status.hostIP, status.podIP */
     const char *host_ip;
     const char *pod_ip;
-    int64_t node_cpu_milli; /* resourceFieldRef without a limit */
+    int64_t node_cpu_milli; /* for a resourceFieldRef without a limit */
     int64_t node_memory_bytes;
 };
 
@@ -27,8 +27,8 @@ struct source_scope {
     const struct pod_sources *sources;
 };
 
-/* Appends the value of an EnvVarSource. 1: there is one; 0: optional and missing; negative: error.
- */
+/* Appends the value of an EnvVarSource. Returns 1: there is one; 0: optional and missing; negative:
+ * error. */
 int pod_value_from(const struct source_scope *scope, const json_t *value_from, struct buf *out,
                    struct muster_err *err);
 

@@ -45,7 +45,7 @@ static bool names_code(const json_t *codes, int code)
     return in == (strcmp(doc_text(codes, "operator", "In"), "In") == 0);
 }
 
-/* The only action there is. */
+/* Whether a rule restarts the container: this is the only action of a rule. */
 static bool rules_restart(const json_t *container, int code)
 {
     size_t index;
@@ -60,7 +60,8 @@ static bool rules_restart(const json_t *container, int code)
     return false;
 }
 
-/* An init container that ended well is never run again; one that failed is, unless Never. */
+/* An init container that succeeded is never run again; a failed one is, unless the policy is
+ * Never. */
 bool pod_restarts(const struct pod *pod, const struct container *c, int code)
 {
     assert(c >= pod->containers && c < pod->containers + pod->count);
@@ -107,8 +108,8 @@ static bool init_failed_for_good(const struct pod *pod)
     return false;
 }
 
-/* A pod that ends is Failed or Succeeded only when no process is left: the controller may make the
- * next one at once. */
+/* An ending pod becomes Failed or Succeeded only when no process is left, since the controller may
+ * then create its successor at once. */
 enum pod_phase pod_phase(const struct pod *pod)
 {
     if (pod->ending && pod->scheduled) {

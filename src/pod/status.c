@@ -22,7 +22,7 @@ static bool is_incomplete(const struct container *c, bool init)
                 : c->state != CONTAINER_RUNNING;
 }
 
-/* "containers with unready status: [pytorch]" */
+/* Makes "containers with unready status: [pytorch]". */
 static json_t *list_message(const struct pod *pod, bool init, const char *what)
 {
     struct buf text;
@@ -92,7 +92,7 @@ static json_t *container_id(const struct pod *pod, const struct container *c, in
                         attempt);
 }
 
-/* Ours: Kubernetes has no field for it. */
+/* A field of muster: Kubernetes has none for it. */
 static void put_peak(struct build *b, json_t *entry, int64_t bytes)
 {
     if (bytes > 0) {

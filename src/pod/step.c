@@ -27,7 +27,8 @@ static enum pod_restart read_restart(const json_t *spec)
     return strcmp(word, "OnFailure") == 0 ? POD_RESTART_ON_FAILURE : POD_RESTART_ALWAYS;
 }
 
-/* Kubernetes 1.35: the policy of a container that none of its restart rules fits. */
+/* Since Kubernetes 1.35 a container with restart rules has its own policy, for exits that no rule
+ * names. */
 static enum pod_restart restart_of(const struct pod *pod, const json_t *container, bool init)
 {
     return !init && doc_at(container, "restartPolicyRules") ? read_restart(container)
@@ -123,7 +124,7 @@ static void start(struct pod *pod, size_t index, struct pod_effects *fx)
     emit(fx, (struct pod_effect){.kind = POD_START, .container = index, .attempt = c->attempt});
 }
 
-/* An attempt that ended and is to be followed by another waits for its back-off. */
+/* If the attempt ended and another one will follow, makes the container wait for its back-off. */
 static void settle(struct pod *pod, struct container *c)
 {
     if (c->state == CONTAINER_TERMINATED && pod_restarts(pod, c, c->end.code)) {
@@ -134,7 +135,7 @@ static void settle(struct pod *pod, struct container *c)
     }
 }
 
-/* Starts what may start, and returns when to look again. */
+/* Starts the containers that may start; returns when to call it again. */
 static int64_t start_due(struct pod *pod, size_t from, size_t to, int64_t now,
                          struct pod_effects *fx)
 {
@@ -154,7 +155,7 @@ static int64_t start_due(struct pod *pod, size_t from, size_t to, int64_t now,
     return wake;
 }
 
-/* Init containers one after the other, then the main ones together. */
+/* Runs the init containers one after the other, then the main ones together. */
 static int64_t run_containers(struct pod *pod, int64_t now, struct pod_effects *fx)
 {
     for (size_t i = 0; i < pod->init_count; i++) {
@@ -163,7 +164,7 @@ static int64_t run_containers(struct pod *pod, int64_t now, struct pod_effects *
             return start_due(pod, i, i + 1, now, fx);
         }
         if (c->end.code != 0) {
-            return INT64_MAX; /* Never: the pod has failed */
+            return INT64_MAX; /* the policy is Never: the pod has failed */
         }
     }
     return start_due(pod, pod->init_count, pod->count, now, fx);
@@ -184,7 +185,8 @@ static void ask_container(struct pod *pod, size_t index, enum pod_asked ask, str
     }
 }
 
-/* How what still runs is to be asked now; the time of the next way, INT64_MAX after the last. */
+/* Returns how running containers are to be asked to end now; *ret_next: when the next way is due,
+ * INT64_MAX after the last. */
 static enum pod_asked ask_due(const struct pod *pod, int64_t now, int64_t *ret_next)
 {
     assert(pod->ending && pod->term_at_unix_ms <= pod->kill_at_unix_ms);
@@ -253,8 +255,8 @@ static void turn_conditions(struct pod *pod, int64_t now)
     }
 }
 
-/* Status and timer come before what the driver may answer at once with the next event (a start that
- * fails), so that the answer's own status and timer are the last word. */
+/* Puts status and timer before effects that the driver may answer at once with another event (a
+ * start that fails), so that the status and timer of that event come last. */
 static void put_first(struct pod_effects *fx, bool status, int64_t wake_unix_ms)
 {
     const struct pod_effects deeds = *fx;
