@@ -16,17 +16,17 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A program that lives no longer than SHORT_MS waits for its next start, from FIRST_MS doubled to
- * LAST_MS; after so many short lives in a row it is given up. */
+/* A program that lived less than SHORT_MS waits before its next start: FIRST_MS, doubled each time
+ * up to LAST_MS; after SHORT_LIVES_MAX short lives in a row it is not started again. */
 enum { SHORT_MS = 1000, FIRST_MS = 10, LAST_MS = 1000, SHORT_LIVES_MAX = 10 };
 enum { EXIT_USAGE = 64, EXIT_NOT_STARTED = 71, NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
 
 struct keeper {
     char **command;
-    sigset_t signals; /* blocked, and waited for */
-    sigset_t before;  /* what the program has blocked */
+    sigset_t signals; /* blocked here, and waited for */
+    sigset_t before;  /* the mask that the program gets */
     pid_t child;
-    int asked; /* the signal by which somebody ended us; 0: none */
+    int asked; /* the signal that asked us to end; 0: none */
 };
 
 static int start(struct keeper *k)
@@ -58,7 +58,7 @@ static int wait_end(struct keeper *k)
     return status;
 }
 
-/* Or until somebody ends us. */
+/* Waits for `ms`, or until a signal asks us to end. */
 static void pause_for(struct keeper *k, int64_t ms)
 {
     int64_t until = clock_ms() + ms;
@@ -120,7 +120,7 @@ int keep_main(int argc, char **argv)
         return EXIT_USAGE;
     }
     name_program();
-    signal(SIGCHLD, SIG_DFL); /* ignored, it would leave nothing to wait for */
+    signal(SIGCHLD, SIG_DFL); /* if it were ignored, there would be no child to wait for */
     sigemptyset(&k.signals);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         sigaddset(&k.signals, numbers[i]);

@@ -12,5 +12,5 @@
  */
 #pragma once
 
-/* The exit status of the program, or 128 and the signal that ended it. */
+/* Returns the exit status of the program, or 128 and the signal that ended it. */
 int keep_main(int argc, char **argv);

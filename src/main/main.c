@@ -27,7 +27,7 @@ int main(int argc, char **argv)
     start_process();
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
     bool elasticdl = argc > 0 && strcmp(slash ? slash + 1 : argv[0], "elasticdl") == 0;
-    bool helps = start_asks_for_help(argc, argv, 2); /* on every verb it is the command line's */
+    bool helps = start_asks_for_help(argc, argv, 2); /* the command line prints the help */
     for (size_t i = 0; !elasticdl && !helps && i < sizeof programs / sizeof programs[0]; i++) {
         if (argc > 1 && strcmp(argv[1], programs[i].verb) == 0) {
             return programs[i].run(argc - 1, argv + 1);

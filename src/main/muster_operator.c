@@ -12,6 +12,6 @@ int main(int argc, char **argv)
         operator_help(argv[0]);
         return 0;
     }
-    bool named = argc > 1 && strcmp(argv[1], "operator") == 0; /* as muster has it */
+    bool named = argc > 1 && strcmp(argv[1], "operator") == 0; /* with the verb, as for muster */
     return operator_main(argc - named, argv + named);
 }

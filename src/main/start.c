@@ -13,12 +13,12 @@
 
 #include <muster/err.h>
 
-enum { STACK_KIB_MIN = 256 }; /* buffers of 64 KiB stand on it; with 96 KiB controllers died */
+enum { STACK_KIB_MIN = 256 }; /* buffers of 64 KiB are on it; with 96 KiB controllers crashed */
 enum { FILES_MIN = 64 }; /* with 24 a controller has none left for a rank, and runs wait for ever */
 
-/* When descriptor 0, 1 or 2 is closed, the next socket or file would take its number, and output
- * would be written into it. They are opened in the wrong direction, so that they refuse reads or
- * writes as closed ones do. */
+/* If descriptor 0, 1 or 2 is closed, the next socket or file would get its number, and output would
+ * be written to it. They are opened in the wrong direction, so that reads or writes fail as on
+ * closed ones. */
 static void occupy_standard_descriptors(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
@@ -28,7 +28,7 @@ static void occupy_standard_descriptors(void)
     }
 }
 
-/* A thread that runs out of stack ends the program without a message, and its clients wait for an
+/* A thread that runs out of stack ends the program without a message, while its clients wait for an
  * answer. */
 static void need_stack(void)
 {
@@ -42,7 +42,7 @@ static void need_stack(void)
     }
 }
 
-/* Called when the limit is as high as is permitted. */
+/* Called after the limit was raised as far as permitted. */
 static void need_files(void)
 {
     struct rlimit limit;
@@ -59,7 +59,7 @@ void start_process(void)
 {
     occupy_standard_descriptors();
     need_stack();
-    (void)signal(SIGXFSZ, SIG_IGN); /* `ulimit -f`: the write fails, and that is said */
+    (void)signal(SIGXFSZ, SIG_IGN); /* a write past `ulimit -f` fails and is reported */
     nofile_limit_raise();
     need_files();
 }
