@@ -12,13 +12,13 @@
 
 enum { MAX_SIZE = 5 };
 
-/* Sums of these are rounded at every step, so that another order has other bits. */
+/* Sums of these values are rounded at every step, so that another order gives other bits. */
 static double input(int rank, size_t i)
 {
     return (double)(world_hash(3, (uint64_t)rank, i) >> 20) * 0x1p-42 + 0.25;
 }
 
-/* As the transports of world.c place them. */
+/* Returns a rank's host, as the transports of world.c place it. */
 static int host_of(const char *transport, int rank)
 {
     if (strcmp(transport, "mixed") == 0) {
@@ -37,7 +37,7 @@ static double two(enum muster_type type, enum muster_op op, double a, double b)
     return type == MUSTER_F64 ? both : (double)(float)both; /* rounding twice is the same here */
 }
 
-/* 16-bit floats are folded in f32 in the order of ranks, wherever these are. */
+/* 16-bit floats are reduced in f32 in the order of ranks, whatever their hosts. */
 static double fold(enum muster_type type, enum muster_op op, int size, const double *inputs)
 {
     bool by_host = type == MUSTER_F32 || type == MUSTER_F64;
@@ -56,7 +56,7 @@ static double fold(enum muster_type type, enum muster_op op, int size, const dou
     return op == MUSTER_AVG ? two(type, MUSTER_SUM, total / size, 0) : total;
 }
 
-/* What element i must be, as the type has it. */
+/* Returns what element i must be, in the type. */
 static double wanted(enum muster_type type, enum muster_op op, int size, size_t i)
 {
     double inputs[MAX_SIZE];
@@ -87,7 +87,7 @@ static void fill(enum muster_type type, void *buffer, size_t count, int rank)
     }
 }
 
-/* All-reduce, started and not; the others are to fold in the same order. */
+/* All-reduce, blocking and started; the others must reduce in the same order. */
 static int reduce_all_ways(struct muster_comm *comm, void *in, void *out, size_t count,
                            enum muster_type type, enum muster_op op)
 {
@@ -130,14 +130,14 @@ static int every_size(struct muster_comm *comm, void *in, void *out)
     return failed;
 }
 
-/* Where the way depends on how buffers lie, and on processors. */
+/* For ways that depend on the alignment of buffers, and on processors. */
 static bool on_one_host(void)
 {
     return strcmp(used_transport, "shm") == 0;
 }
 
-/* In place and not, in private memory and in that of muster_comm_alloc, and where the ranks'
- * buffers lie differently in their lines. */
+/* Runs in place and not, in private memory and in that of muster_comm_alloc, and with buffers that
+ * the ranks have at different offsets within a cache line. */
 static int every_memory(struct muster_comm *comm, void *context)
 {
     (void)context;
@@ -160,7 +160,7 @@ static int every_memory(struct muster_comm *comm, void *context)
 static void bits_are_those_of_the_order(void **state)
 {
     used_transport = *state;
-    for (int size = 2; size <= MAX_SIZE; size += size - 1) { /* 2, 3, 5 */
+    for (int size = 2; size <= MAX_SIZE; size += size - 1) { /* sizes 2, 3, 5 */
         struct world w = {.kind = WORLD_PROCESSES, .size = size, .transport = *state};
         assert_int_equal(world_run(&w, every_memory, NULL), 0);
     }
@@ -181,7 +181,7 @@ static int share_a_processor(int rank, void *context)
     return 0;
 }
 
-/* Two ranks of one host take other ways then. */
+/* There two ranks of one host use other ways. */
 static void bits_are_the_same_on_one_processor(void **state)
 {
     used_transport = *state;

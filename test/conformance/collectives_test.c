@@ -24,7 +24,7 @@ static double input_value(enum muster_type type, uint64_t seed, int rank, size_t
     return type == MUSTER_BOOL ? value != 0 : value;
 }
 
-/* The reference, in double, rounded to the type at the end. */
+/* The reference value, in double, rounded to the type at the end. */
 static double reduced(enum muster_type type, enum muster_op op, uint64_t seed, int size, size_t i)
 {
     double value = input_value(type, seed, 0, i);
@@ -244,7 +244,7 @@ static const check_fn checks[] = {check_reductions, check_broadcast, check_gathe
 struct plan {
     const size_t *counts;
     size_t num_counts;
-    size_t random_below; /* one more count, another one in each run */
+    size_t random_below; /* one more count, which differs in each run */
     bool all_types;
 };
 
@@ -282,8 +282,7 @@ static int run_plan(struct muster_comm *comm, void *context)
     return failed;
 }
 
-/* The thread sanitizer sees what threads share: to it a few worlds of processes are as good as all.
- */
+/* The thread sanitizer sees what threads share: for it a few worlds of processes are enough. */
 #if defined(__SANITIZE_THREAD__)
 enum { PROCESSES_MAX = 3, LARGE_MAX = 3 };
 #else

@@ -14,10 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* So that nobody is taken for silent: a death is learnt of itself, or the call times out. */
+/* So that no rank counts as silent: a death is noticed by itself, or the call times out. */
 enum { NEVER_MS = 3600 * 1000 };
 
-static atomic_bool *learnt; /* of the death, by the survivor */
+static atomic_bool *learnt; /* set when the survivor has noticed the death */
 
 static int dies_while_others_reduce(struct muster_comm *comm, void *context)
 {
@@ -46,7 +46,7 @@ static int dies_while_others_reduce(struct muster_comm *comm, void *context)
     return 1;
 }
 
-/* The kernel kills this process, wherever it is then. */
+/* The kernel kills this process, wherever it is at that time. */
 static int dies_in_us(long us)
 {
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
@@ -55,8 +55,8 @@ static int dies_in_us(long us)
     return timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &when, NULL);
 }
 
-/* Blocks that are read out of the other ranks' memory: each call that succeeds has brought what the
- * others sent in it, also the last one before the death. */
+/* Blocks are read out of the other ranks' memory: each call that succeeds has received what the
+ * others sent in it, even the last one before the death. */
 static int dies_within_large_copies(struct muster_comm *comm, void *context)
 {
     enum { BLOCK = 100000 };
@@ -92,7 +92,7 @@ static int stops_and_is_evicted(struct muster_comm *comm, void *context)
     int rank = muster_comm_rank(comm);
     if (rank == 1) {
         (void)raise(SIGSTOP);
-        /* On the same host it never comes back. From another host it may pass the barrier that all
+        /* On the same host this never returns. From another host it may pass the barrier that all
          * others had entered, but nothing after it. */
         (void)muster_barrier(comm, &err);
         WORLD_CHECK(muster_barrier(comm, &err) < 0, "an evicted rank goes on");
@@ -119,7 +119,7 @@ static int waits_until_it_has_given_up(struct muster_comm *comm, int rank)
     return 0;
 }
 
-/* Of the calls only: to connect may take as long as the machine needs. */
+/* For calls only: to connect may take as long as the machine needs. */
 enum { CALL_MS = 300 };
 
 static int receive_times_out(struct muster_comm *comm, void *context)
@@ -148,7 +148,8 @@ static int sends_itself_nothing(struct muster_comm *comm, void *context)
     return 0;
 }
 
-/* As with workers that load data: what a child inherits must not look like its parent's life. */
+/* As with workers that load data: a child's inherited state must not look as if its parent
+ * lived. */
 static int dies_before_its_child(struct muster_comm *comm, void *context)
 {
     (void)context;
@@ -168,7 +169,7 @@ static int dies_before_its_child(struct muster_comm *comm, void *context)
     return 0;
 }
 
-/* What ends rank 1 in the midst of a message, that it sends or that is sent to it. */
+/* What ends rank 1 in the middle of a message that it sends or receives. */
 struct blow {
     int signal;
     bool sender;
@@ -176,7 +177,7 @@ struct blow {
 
 enum { MIDST_BYTES = 64 << 20, MIDST_MS = 20 };
 
-/* More than fits between two ranks, and none receives it: some of it is under way. */
+/* Sends more than fits between two ranks, without a receiver: a part of it is under way. */
 static int send_a_part(struct muster_comm *comm, int to, struct muster_request **ret)
 {
     struct muster_err err = MUSTER_ERR_INIT;
@@ -229,7 +230,7 @@ static int ends_in_a_message(struct muster_comm *comm, void *context)
     enum muster_peer_state want =
         blow->signal == SIGKILL ? MUSTER_PEER_DEAD : MUSTER_PEER_SUSPECTED;
     enum muster_peer_state state = state_of(comm, 1);
-    bool killed = blow->signal == SIGSTOP && state == MUSTER_PEER_DEAD; /* by rank 0 */
+    bool killed = blow->signal == SIGSTOP && state == MUSTER_PEER_DEAD; /* killed by rank 0 */
     WORLD_CHECK(state == want || killed, "state %d", (int)state);
     return 0;
 }
@@ -270,13 +271,13 @@ static int aborts_from_another_thread(struct muster_comm *comm, void *context)
         pthread_join(thread, NULL);
         return 0;
     }
-    /* The others never enter; they see that rank 0 closed. */
+    /* The others never enter; they see that rank 0 has closed. */
     return waits_until_it_has_given_up(comm, 0);
 }
 
 enum { GIFT = 128 * 1024 };
 
-/* Rank 1 goes with something unread, and before its gift has been asked for. */
+/* Rank 1 leaves with a message unread, and before rank 0 has asked for its gift. */
 static int leaves_a_gift(struct muster_comm *comm, void *context)
 {
     (void)context;
@@ -308,7 +309,7 @@ static int interrupted_now(void *context)
 static void a_call_can_be_interrupted(void **state)
 {
     (void)state;
-    /* A world of two of which the second never comes: even meeting ends. */
+    /* A world of two, of which the second rank never comes: even meeting ends. */
     int asked = 0;
     struct muster_comm_options o = MUSTER_COMM_OPTIONS_INIT;
     o.size = 2;
@@ -402,7 +403,7 @@ static void *form_one(void *context)
     return NULL;
 }
 
-/* The same endpoints form ever smaller worlds, without a store. */
+/* The same endpoints form smaller and smaller worlds, without a store. */
 static void survivors_form_anew(void **state)
 {
     (void)state;
@@ -461,7 +462,7 @@ static void stopped_peer(void **state)
     struct world w = {.kind = WORLD_PROCESSES,
                       .size = 3,
                       .transport = *state,
-                      .may_be_killed = WORLD_RANK(1)}; /* by those of its host */
+                      .may_be_killed = WORLD_RANK(1)}; /* by the ranks of its host */
     assert_int_equal(world_run(&w, stops_and_is_evicted, NULL), 0);
 }
 
@@ -508,7 +509,7 @@ static void abort_from_another_thread(void **state)
     assert_int_equal(world_run(&w, aborts_from_another_thread, NULL), 0);
 }
 
-/* On one host a gift of this size would wait for its taker. */
+/* On one host the send of a gift of this size would wait for its receiver. */
 static void gift_of_one_who_left(void **state)
 {
     struct world w = {.kind = WORLD_PROCESSES, .size = 2, .transport = *state};

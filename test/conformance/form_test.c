@@ -17,7 +17,7 @@
 
 enum { MOST = 6, GENERATION = 5 };
 
-/* Members of this process. */
+/* Members that are in this process. */
 struct scene {
     int size;
     struct muster_endpoint *endpoints[MOST];
@@ -60,7 +60,7 @@ struct former {
     struct scene *scene;
     int rank;
     uint64_t generation;
-    atomic_int turns; /* how often it has asked, while it waited, whether to go on */
+    atomic_int turns; /* how often it has asked, while it waited, whether to continue */
     int code;
     struct muster_err err;
     pthread_t thread;
@@ -95,7 +95,7 @@ static void start(struct former *f, struct scene *scene, int rank, uint64_t gene
     assert_int_equal(pthread_create(&f->thread, NULL, form, f), 0);
 }
 
-/* From the second time on it watches the others. */
+/* From the second call on it watches the others. */
 static void wait_until_entered(struct former *f)
 {
     for (int64_t end = 0; atomic_load(&f->turns) < 2;) {
@@ -103,7 +103,7 @@ static void wait_until_entered(struct former *f)
     }
 }
 
-/* All but `gone` and `absent` (-1: none). */
+/* All except `gone` and `absent` (-1: none). */
 static void all_learn_who_is_gone(struct scene *s, int gone, int absent)
 {
     struct former formers[MOST];
@@ -137,7 +137,8 @@ static void who_is_gone_is_named(void **state)
     }
 }
 
-/* One that lives has not come, either: waiting for it must not hide the other. */
+/* Another member lives and has not come either: waiting for it must not hide the one that is
+ * gone. */
 static void who_is_gone_is_named_while_another_is_awaited(void **state)
 {
     enum { SIZE = 4 };
@@ -154,7 +155,7 @@ static void who_is_gone_is_named_while_another_is_awaited(void **state)
     }
 }
 
-/* A process with an endpoint, which does not form. */
+/* Starts a process with an endpoint, which does not form. */
 static pid_t start_member(const char *transport, int rank, struct muster_member *ret)
 {
     int told[2];
@@ -179,8 +180,8 @@ static void end_member(pid_t pid)
     assert_int_equal(waitpid(pid, &status, 0), pid);
 }
 
-/* It is killed when the others wait for it. For those whose connections its kernel has accepted it
- * had come. */
+/* The member is killed while the others wait for it. For those whose connections its kernel has
+ * accepted, it counts as having come. */
 static void who_dies_is_named(void **state)
 {
     enum { SIZE = 4 };
@@ -227,11 +228,11 @@ static void forming_is_cancelled(void **state)
         (void)pthread_join(waits.thread, NULL);
         assert_int_equal(waits.code, MUSTER_EABORTED);
         assert_int_equal(waits.err.rank, -1);
-        /* It comes too late to be under way. */
+        /* This call comes too late to be under way. */
         start(&waits, &s, rank, generation);
         (void)pthread_join(waits.thread, NULL);
         assert_int_equal(waits.code, MUSTER_EABORTED);
-        /* The next one is another matter. */
+        /* The next generation is not affected. */
         start(&waits, &s, rank, generation + 1);
         start(&other, &s, 1 - rank, generation + 1);
         (void)pthread_join(waits.thread, NULL);
@@ -253,7 +254,7 @@ static int count_descriptors(void)
     return num;
 }
 
-/* The endpoint's next communicator, of itself alone. */
+/* Forms the endpoint's next communicator, of itself alone. */
 static void form_alone(struct muster_endpoint *endpoint)
 {
     struct muster_member self;
@@ -264,8 +265,8 @@ static void form_alone(struct muster_endpoint *endpoint)
     muster_comm_free(comm);
 }
 
-/* The higher ranks wait for the lowest, and watch it by connections to its endpoint: it accepts
- * them, and lets them go once they are closed. */
+/* The higher ranks wait for the lowest, and watch it by connections to its endpoint: the endpoint
+ * accepts them, and drops them when they are closed. */
 static void no_connection_is_left(void **state)
 {
     enum { SIZE = 4 };
@@ -284,7 +285,7 @@ static void no_connection_is_left(void **state)
         assert_int_equal(formers[r].code, 0);
     }
     for (int64_t end = 0; count_descriptors() != before;) {
-        assert_true(test_turn(&end)); /* the end of a connection takes its time over TCP */
+        assert_true(test_turn(&end)); /* over TCP the end of a connection takes some time */
         for (int r = 0; r < SIZE; r++) {
             form_alone(s.endpoints[r]);
         }

@@ -9,9 +9,9 @@
 
 enum { BLOCK = 65536, NOTHING_MORE = -1 };
 
-static const size_t huge = ((size_t)1 << 31) + 4098; /* bytes */
+static const size_t huge = ((size_t)1 << 31) + 4098; /* in bytes */
 
-/* The block-th 64 KiB of what a seed stands for: bytes that tell where they belong. */
+/* Makes block number `block`, of 64 KiB, of a seed's bytes, which show where they belong. */
 static void make_block(uint8_t *ret, size_t block, int seed)
 {
     unsigned start = (unsigned)(block + block / 256 * 3) + (unsigned)seed * 31;
@@ -35,7 +35,7 @@ static void fill(uint8_t *buffer, size_t count, int seed)
     }
 }
 
-/* That these are a seed's bytes, or the sums of two seeds'. */
+/* Checks that the bytes are those of a seed, or the sums of two seeds'. */
 static int check(const char *what, const uint8_t *buffer, size_t count, int seed, int other)
 {
     uint8_t want[BLOCK], more[BLOCK] = {0};

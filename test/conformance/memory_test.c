@@ -19,7 +19,7 @@
 
 /* ---- allocations ---- */
 
-/* Memory in this process's shared segments. */
+/* Returns how much memory is in this process's shared segments. */
 static size_t shared_bytes(void)
 {
     size_t sum = 0;
@@ -56,7 +56,7 @@ static int gives_back_what_it_releases(struct muster_comm *comm, void *context)
         WORLD_CHECK(r == 0 && muster_comm_release(comm, memory, &err) == 0, "%s", err.text);
     }
     WORLD_CHECK(muster_barrier(comm, &err) == 0, "%s",
-                err.text); /* the others have released, too */
+                err.text); /* the others have released theirs, too */
     size_t after = shared_bytes();
     WORLD_CHECK(after < before + LARGE, "%zu bytes before, %zu after", before, after);
     return 0;
@@ -79,7 +79,7 @@ static void *abort_after_some(void *context)
     return NULL;
 }
 
-/* Until a thread of rank 0 aborts; that one looks at the memory that there is. */
+/* Allocates until a thread of rank 0 aborts; that thread looks at the memory that exists. */
 static int allocates_until_an_abort(struct muster_comm *comm, void *context)
 {
     (void)context;
@@ -133,7 +133,7 @@ static int child_is_refused(struct muster_comm *comm, void *memory, struct muste
     struct muster_comm *part = NULL;
     r = muster_comm_split(comm, 0, 0, &part, &err);
     WORLD_CHECK(r == MUSTER_EINVAL && !part, "split in a child: %d", r);
-    /* Neither must a child that has no descriptor left touch memory that it does not have. */
+    /* A child that has no descriptor left must not touch memory that it does not have, either. */
     struct rlimit none = {0, 0};
     WORLD_CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0, "no limit can be set");
     r = muster_comm_split(comm, 0, 0, &part, &err);
@@ -187,8 +187,8 @@ static void a_forked_child_has_none(void **state)
 
 /* ---- a writer that stops ---- */
 
-/* Rank 1 stops while it writes into rank 0's memory, and has closed meanwhile: another thread of it
- * aborted. What it says of itself is set here, as the moment cannot be hit from outside. */
+/* Rank 1 stops while it writes into rank 0's memory, and meanwhile it has closed: another of its
+ * threads aborted. Its state is set here, as the moment cannot be hit from outside. */
 static int aborts_under_a_stopped_writer(struct muster_comm *comm, void *context)
 {
     (void)context;
@@ -220,7 +220,7 @@ static void an_abort_ends_under_a_stopped_writer(void **state)
 
 /* ---- fields of other calls ---- */
 
-/* What a kind of call does not have may hold anything. */
+/* Fields that a kind of call does not use may hold any value. */
 static int leaves_other_fields_alone(struct muster_comm *comm, void *context)
 {
     (void)context;
@@ -246,7 +246,7 @@ static int leaves_other_fields_alone(struct muster_comm *comm, void *context)
     return 0;
 }
 
-/* With counts the count is such a field, and a barrier has none at all. */
+/* With counts the count is such a field, and a barrier uses none at all. */
 static int leaves_the_count_alone(struct muster_comm *comm, void *context)
 {
     (void)context;
@@ -320,9 +320,9 @@ enum { COUNT = 500 };
 static const struct failing {
     const char *what;
     enum muster_collective kind;
-    int out_at;     /* of the buffer, in elements; the input is at 0 */
-    int next_at;    /* -1, or where the output of a second call of the same input is */
-    bool untouched; /* what must be said */
+    int out_at;     /* in the buffer, in elements; the input is at 0 */
+    int next_at;    /* where the output of a second call of the same input is; -1: there is none */
+    bool untouched; /* what must be reported */
 } failings[] = {
     {"in place", MUSTER_ALL_REDUCE, 0, -1, false},
     {"out of place", MUSTER_ALL_REDUCE, 2 * COUNT, -1, true},
@@ -331,7 +331,7 @@ static const struct failing {
     {"in place, another behind it", MUSTER_ALL_REDUCE, 0, 2 * COUNT, false},
 };
 
-/* Rank 1 is alone in calls that rank 0 never enters, and aborts them. */
+/* Rank 1 makes calls that rank 0 never enters, and aborts them. */
 static int aborts_its_calls(struct muster_comm *comm, void *context)
 {
     const struct failing *f = context;

@@ -21,7 +21,7 @@ static int order_and_tags(struct muster_comm *comm, void *context)
         WORLD_CHECK(muster_send(comm, &value, 1, MUSTER_I32, next, i % 2, &err) == 0, "%s",
                     err.text);
     }
-    /* The odd tags first: the even ones wait, and both keep their order. */
+    /* The odd tags come first: the even ones wait, and both keep their order. */
     for (int32_t tag = 1; tag >= 0; tag--) {
         for (int32_t i = tag; i < 100; i += 2) {
             int32_t value = 0;
@@ -100,8 +100,8 @@ static int large_both_ways(struct muster_comm *comm, void *context)
     return 0;
 }
 
-/* A small one is sent at once, and so is a small receive posted: not before large ones that were
- * started earlier, on either side. */
+/* A small message is sent at once, and a small receive is posted at once, but not before large ones
+ * that were started earlier, on either side. */
 static int no_message_overtakes(struct muster_comm *comm, void *context)
 {
     (void)context;
@@ -206,7 +206,7 @@ static int many_started_calls(struct muster_comm *comm, void *context)
     return 0;
 }
 
-/* Large reductions that would take many seconds, all started before the gather. They end by abort,
+/* Large reductions that would take many seconds, all started before the gather. They are aborted
  * when the gather has ended on all ranks. */
 static pthread_barrier_t *all_gathered;
 
@@ -245,7 +245,7 @@ static int a_gather_overtakes(struct muster_comm *comm, void *context)
     return 0;
 }
 
-/* Nobody waits: the progress thread alone brings them to their end. */
+/* No call waits: the progress thread alone completes the messages. */
 static int left_to_the_progress_thread(struct muster_comm *comm, void *context)
 {
     (void)context;
@@ -294,7 +294,7 @@ static int split_in_two(struct muster_comm *comm, void *context)
     return 0;
 }
 
-/* For ever is a timeout like others. */
+/* An endless timeout works like others. */
 static int the_longest_timeout(struct muster_comm *comm, void *context)
 {
     (void)context;
@@ -326,7 +326,7 @@ static int the_longest_timeout(struct muster_comm *comm, void *context)
     return 0;
 }
 
-/* Rank 0 waits for a message in each of many communicators: what comes in the first is seen. */
+/* Rank 0 waits for a message in each of many communicators: the message in the first is seen. */
 static int receive_in_all(struct muster_comm *comm, struct muster_comm **many)
 {
     struct muster_err err = MUSTER_ERR_INIT;
@@ -381,7 +381,7 @@ static int many_communicators(struct muster_comm *comm, void *context)
     return rc;
 }
 
-/* Buffers of muster_comm_alloc, at different offsets, and mixed with a private one. */
+/* Buffers of muster_comm_alloc, at different offsets, and together with a private one. */
 static int allocated_memory(struct muster_comm *comm, void *context)
 {
     (void)context;
@@ -413,10 +413,10 @@ static int allocated_memory(struct muster_comm *comm, void *context)
     return 0;
 }
 
-/* More than one piece, the last of which does not divide by the ranks. */
+/* More than one piece; the length of the last is not a multiple of the number of ranks. */
 enum { PARTS_COUNT = 200003 };
 
-/* The sum of 13 parts has the same bits in every world: that of one rank is kept by the parent. */
+/* The sum of 13 parts has the same bits in every world: the parent keeps those of one rank. */
 static float *bits_of_one;
 
 static int parts_do_not_depend_on_the_world(struct muster_comm *comm, void *context)

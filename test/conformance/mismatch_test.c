@@ -14,8 +14,8 @@
 
 enum { MOST = 100000, ALIKE = 3, LOOK_MS = 20 };
 
-/* Who has looked at what is still on a socket is held up: its lane's thread may take it meanwhile.
- */
+/* A thread that has looked at what is still on a socket is delayed: its lane's thread may take it
+ * meanwhile. */
 static bool looks_are_slow;
 
 ssize_t __real_recv(int fd, void *buffer, size_t size, int flags);
@@ -50,7 +50,7 @@ static int take_more_memory(struct muster_comm *comm, struct muster_err *err)
     return muster_comm_alloc(comm, 1 << 20, &memory, err);
 }
 
-/* What one side calls, and how an error has to name it. */
+/* What one side calls, and how an error must name it. */
 struct side {
     enum muster_collective kind;
     size_t count;
@@ -58,11 +58,11 @@ struct side {
     enum muster_op op;
     int root;
     const char *name;
-    const size_t *counts;                                                     /* of a …v */
-    int (*made_of_several)(struct muster_comm *comm, struct muster_err *err); /* instead, if set */
+    const size_t *counts; /* of a call whose name ends with v */
+    int (*made_of_several)(struct muster_comm *comm, struct muster_err *err); /* called if set */
 };
 
-/* Of two ranks and of three: 7 and 8 elements. */
+/* For two ranks and for three: 7 and 8 elements. */
 static const size_t seven[] = {4, 3, 0}, other_seven[] = {3, 4, 0}, eight[] = {4, 4, 0};
 
 static const struct difference {
@@ -156,7 +156,7 @@ static const struct difference {
 
 enum { DIFFERENCES = sizeof differences / sizeof differences[0] };
 
-/* What each rank said in the last world. */
+/* What each rank reported in the last world. */
 static struct saying {
     int code;
     char text[MUSTER_ERR_TEXT_BYTES];
@@ -200,14 +200,15 @@ static bool is_rooted(const struct side *side)
            side->kind == MUSTER_GATHER || side->kind == MUSTER_SCATTER;
 }
 
-/* A rank may have left its rooted call: the next that all wait for tells. */
+/* A rank may have left its rooted call: then the next call that all wait for shows the
+ * difference. */
 static int wait_for_all(struct muster_comm *comm, const struct difference *d,
                         struct muster_err *err)
 {
     return is_rooted(&d->one) || is_rooted(&d->other) ? muster_barrier(comm, err) : 0;
 }
 
-/* Each calls its own, then the other's: the order differs, too. */
+/* Each rank makes its own call, then the other's: the order differs, too. */
 static int call_in_turn(struct muster_comm *comm, const struct difference *d, float *in, float *out)
 {
     int rank = muster_comm_rank(comm), rc = 0;
@@ -244,7 +245,7 @@ static bool overtakes(const struct side *side)
     return side->kind == MUSTER_ALL_GATHER && side->count < 1000 && !side->counts;
 }
 
-/* Both are under way when the difference shows. */
+/* Both calls are under way when the difference shows. */
 static int call_started(struct muster_comm *comm, void *context)
 {
     static float in[MOST], out[2][3 * MOST];
@@ -267,16 +268,16 @@ static int call_started(struct muster_comm *comm, void *context)
     return 0;
 }
 
-/* Rooted calls that the ranks may make before they are told, with the one that differs. */
+/* How many rooted calls the ranks may make before the error, including the one that differs. */
 enum { SOON = 3, AHEAD = 32, ROOTED_CALLS = 100 };
 
-/* Which ranks have no data to wait for: each publishes, or of rank 0 only. */
+/* Which ranks have no data to wait for: each rank publishes, or only rank 0. */
 struct drift {
     bool all_publish;
-    int before; /* calls that are alike */
+    int before; /* how many calls are alike */
 };
 
-static int *calls_made; /* by each rank, with the one that failed */
+static int *calls_made; /* by each rank, including the call that failed */
 
 static int drift_apart(struct muster_comm *comm, void *context)
 {
@@ -296,7 +297,7 @@ static int drift_apart(struct muster_comm *comm, void *context)
     return 0;
 }
 
-/* Sums of parts agree on what they sum before they do. Rank 1 differs. */
+/* Sums of parts first agree on what they sum. Rank 1 differs. */
 static const struct parts_call {
     size_t total, count;
     enum muster_type type;
@@ -322,7 +323,7 @@ static int sum_parts_differently(struct muster_comm *comm, void *context)
     return 0;
 }
 
-/* Rank 0 sends rank 1 two elements, of which that expects one. */
+/* Rank 0 sends two elements to rank 1, which expects one. */
 static int counts_do_not_fit(struct muster_comm *comm, void *context)
 {
     (void)context;
@@ -336,8 +337,7 @@ static int counts_do_not_fit(struct muster_comm *comm, void *context)
     return 0;
 }
 
-/* What both call; or that what they call is another one in order, where all meet in the same kind.
- */
+/* Whether the text shows both calls; or that their order differs, if all meet in the same kind. */
 static bool shows_both(const struct difference *d, const char *text)
 {
     return (strstr(text, d->one.name) && strstr(text, d->other.name)) ||
@@ -359,7 +359,8 @@ static void somebody_shows_both_sides(const struct difference *d, int size, cons
     assert_true(shown && all_failed);
 }
 
-/* Who is last sees it at once; who is ahead goes no further than there are slots. */
+/* The last rank sees the difference at once; a rank that is ahead gets no further than there are
+ * slots. */
 static void rooted_calls_that_nobody_waits_for(void **state)
 {
     for (int i = 0; i < 12; i++) {
@@ -406,7 +407,7 @@ static void started_calls(void **state)
     }
 }
 
-/* One of the two waits for nothing before it: the first calls to meet are of different numbers. */
+/* One of the two waits for no call before it: the first calls that meet have different numbers. */
 static void started_calls_of_which_one_overtakes(void **state)
 {
     for (size_t i = 0; i < DIFFERENCES; i++) {
@@ -414,7 +415,7 @@ static void started_calls_of_which_one_overtakes(void **state)
         if (one->made_of_several || overtakes(one) == overtakes(other)) {
             continue;
         }
-        /* Where the gathers meet, they are all that the ranks know of each other. */
+        /* When the gathers meet, they are all that the ranks know of each other. */
         const struct side *met = overtakes(one) ? one : other;
         const struct difference d = {differences[i].what, *met, *met};
         struct world w = {.kind = WORLD_PROCESSES, .size = 3, .transport = *state};
@@ -427,7 +428,7 @@ static void started_calls_of_which_one_overtakes(void **state)
     }
 }
 
-/* What was read of the other's call is what the error says. */
+/* The error names the call of the other rank that was read. */
 static void the_other_call_moves_on_while_it_is_read(void **state)
 {
     looks_are_slow = true;

@@ -13,12 +13,12 @@ enum { COMMS = 3 };
 
 int __real_poll(struct pollfd *fds, nfds_t num, int timeout_ms);
 int __wrap_poll(struct pollfd *fds, nfds_t num, int timeout_ms);
-/* What poll is where the compiler knows the array's size. */
+/* This is what poll becomes when the compiler knows the array's size. */
 int __real___poll_chk(struct pollfd *fds, nfds_t num, int timeout_ms, size_t bytes);
 int __wrap___poll_chk(struct pollfd *fds, nfds_t num, int timeout_ms, size_t bytes);
 
 static _Thread_local bool is_ours;
-static _Atomic nfds_t most; /* sockets that the progress thread waited for at once */
+static _Atomic nfds_t most; /* how many sockets the progress thread waited for at once */
 
 static void note(nfds_t num)
 {

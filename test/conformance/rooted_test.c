@@ -16,12 +16,12 @@
 
 enum {
     SLOT = 4096,    /* the largest call that may be left early */
-    SLOTS = 32,     /* so many may one rank be ahead */
-    AHEAD = 20,     /* fewer */
-    STARTED = 1000, /* many more */
+    SLOTS = 32,     /* how many calls one rank may be ahead */
+    AHEAD = 20,     /* fewer than that */
+    STARTED = 1000, /* many more than that */
     CALLS = 600,
-    LOOKS = 10000,   /* that see no change where there must be none */
-    DIES_AFTER = 50, /* calls */
+    LOOKS = 10000,   /* looks that must see no change */
+    DIES_AFTER = 50, /* how many calls */
     NEVER_MS = 3600 * 1000,
 };
 
@@ -29,7 +29,7 @@ static uint64_t run_seed; /* CONFORMANCE_SEED, or the time */
 static const char *the_transport;
 
 static struct shared {
-    atomic_bool go; /* the others may */
+    atomic_bool go; /* the other ranks may continue */
 } * shared;
 
 static bool leaves_early(void)
@@ -181,8 +181,8 @@ static void every_type_operation_and_size(void **state)
 
 /* ---- ranks that are delayed by chance ---- */
 
-/* Runs of up to 50 calls in which a rank gives up its core before each call, others in which not.
- */
+/* Makes runs of up to 50 calls in which a rank gives up its core before each call, and others in
+ * which it does not. */
 static void delay(uint64_t seed, int rank, uint64_t call)
 {
     uint64_t run = world_hash(seed, 1000 + (uint64_t)rank, call / 50);
@@ -221,7 +221,7 @@ static int end_one(struct muster_comm *comm, struct started *s)
     return failed;
 }
 
-/* Blocking, started, and now and then one that all wait for. */
+/* Makes a blocking call, a started one, or sometimes one that all ranks wait for. */
 static int make_one(struct muster_comm *comm, uint64_t seed, uint64_t i, struct started *s)
 {
     struct muster_err err = MUSTER_ERR_INIT;
@@ -274,7 +274,7 @@ static void delayed_ranks(void **state)
     }
 }
 
-/* ---- one that is far ahead ---- */
+/* ---- a rank that is far ahead ---- */
 
 static int broadcast(struct muster_comm *comm, uint64_t value, int root, struct muster_err *err)
 {
@@ -333,7 +333,7 @@ static void a_root_that_is_far_ahead_waits(void **state)
     assert_int_equal(world_run(&w, is_far_ahead, NULL), 0);
 }
 
-/* ---- one that ends, or makes another communicator, while it is ahead ---- */
+/* ---- a rank that ends, or makes another communicator, while it is ahead ---- */
 
 enum ending { FREES, ABORTS, SPLITS, DIFFERS, ENDINGS };
 
@@ -363,7 +363,7 @@ static bool has_closed(struct muster_comm *comm, int rank)
     return peers[rank] != MUSTER_PEER_ALIVE;
 }
 
-/* That rank 0 is gone says less than what it called. */
+/* An error about what rank 0 called tells more than one that says that it is gone. */
 static int call_something_else(struct muster_comm *comm)
 {
     struct muster_err err = MUSTER_ERR_INIT;
@@ -413,11 +413,11 @@ static void a_root_that_ends_while_it_is_ahead(void **state)
     }
 }
 
-/* ---- one that dies or is stopped ---- */
+/* ---- a rank that dies or is stopped ---- */
 
 struct blow {
     int signal;
-    int root; /* the last rank is struck */
+    int root; /* the last rank is hit */
     enum muster_collective kind;
 };
 

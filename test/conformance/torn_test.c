@@ -13,16 +13,17 @@
 
 enum { CALLS = 4, SILENCES = 3000, MOST_FDS = 1024 };
 
-/* A new call's number, and half of the shape that goes with it. */
+/* The number of a new call, and half of its shape. */
 enum { FIRST_BYTES = offsetof(struct frame_header, shape) + 4 };
 
-/* By both ranks: headers of which only the first bytes had come, and looks at those halves. */
+/* Counts of both ranks: headers of which only the first bytes had come, and looks at these
+ * halves. */
 static struct {
     _Atomic int torn, looked;
 } * shared;
 
-/* Linked in the place of recvmsg: of a whole header only the first bytes come, the others after a
- * while that is long enough for everything that is looked at now and then. */
+/* Linked instead of recvmsg: of a whole header only the first bytes come at once. The others come
+ * after a while that is long enough for everything that is looked at now and then. */
 ssize_t __real_recvmsg(int fd, struct msghdr *message, int flags);
 ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags);
 ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags)
@@ -70,7 +71,7 @@ static void half_a_header_says_nothing(void **state)
     struct world w = {.kind = WORLD_PROCESSES, .size = 2, .transport = "tcp"};
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_int_equal(world_run(&w, reduces_different_counts, NULL), 0);
-    assert_true(shared->torn >= 2 * CALLS); /* each header of both ranks: or nothing was tested */
+    assert_true(shared->torn >= 2 * CALLS); /* every header of both ranks, or nothing was tested */
     assert_true(shared->looked >= 2 * CALLS * SILENCES);
     (void)munmap(shared, sizeof *shared);
 }

@@ -17,7 +17,7 @@ struct window {
     struct muster_request *sends[MESSAGES], *receives[MESSAGES];
 };
 
-/* Small and large ones, in another order in each turn. */
+/* Small and large messages, in another order in each turn. */
 static size_t bytes_of(int rank, int turn, int message)
 {
     static const size_t most[] = {100, 9000, 70000, 200000, MOST_BYTES};
@@ -26,7 +26,8 @@ static size_t bytes_of(int rank, int turn, int message)
     return 1 + (size_t)(hash >> 8) % limit;
 }
 
-/* A byte here and there, and the last one: what lies between is in the same pages. */
+/* Returns the next place to look at: some bytes, and the last one. The bytes between them are in
+ * the same pages. */
 static size_t next_place(size_t at, size_t bytes)
 {
     size_t next = at + 509;
@@ -44,7 +45,7 @@ static int window_start(struct muster_comm *comm, struct window *w, int turn)
     memset(w->sends, 0, sizeof w->sends);
     memset(w->receives, 0, sizeof w->receives);
     for (int i = 0; i < 2 * MESSAGES; i++) {
-        /* Every other turn the sends come first: some messages come before their receives. */
+        /* In every other turn the sends come first: some messages come before their receives. */
         bool sends = (i < MESSAGES) == (turn % 2 == 0);
         int m = i % MESSAGES;
         size_t bytes = bytes_of(sends ? w->rank : w->from, turn, m);
@@ -77,8 +78,8 @@ static int check_received(const struct window *w, int turn, int m)
     return 0;
 }
 
-/* For those that were started. Their first error, where a world ends, or `first`; what has
- * succeeded is right. 1: it is not. */
+/* Waits for the calls that were started. Returns `first` if it is an error, or else their first
+ * error; 1 if a call succeeded with wrong data. */
 static int window_wait(const struct window *w, int turn, int first)
 {
     struct muster_err err = MUSTER_ERR_INIT;
@@ -131,7 +132,7 @@ static int windows_of_all_sizes(struct muster_comm *comm, void *context)
     return 0;
 }
 
-/* The kernel kills this process, wherever it is then. */
+/* The kernel kills this process, wherever it is at that time. */
 static int dies_in_us(long us)
 {
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
@@ -140,7 +141,7 @@ static int dies_in_us(long us)
     return timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &when, NULL);
 }
 
-/* Each message that succeeds has brought what was sent, also the last one before the death. */
+/* Each message that succeeds has brought what was sent, even the last one before the death. */
 static int dies_within_windows(struct muster_comm *comm, void *context)
 {
     const long *us = context;

@@ -208,7 +208,7 @@ static int run_processes(struct start *starts, int size)
         int status = -1;
         (void)waitpid(pids[r], &status, WUNTRACED);
         if (WIFSTOPPED(status)) {
-            stopped = r; /* it goes on when the others are through */
+            stopped = r; /* it is continued when the other ranks have ended */
         } else {
             failed += judge(&starts[r], size, status);
         }

@@ -9,7 +9,7 @@
 
 #include <muster/comm.h>
 
-/* A rank's part of a test. Returns 0 when all is well; says otherwise on stderr. */
+/* A rank's part of a test. Returns 0 when all is well; otherwise prints what is wrong to stderr. */
 typedef int (*world_fn)(struct muster_comm *comm, void *context);
 
 enum world_kind { WORLD_PROCESSES, WORLD_THREADS };
@@ -20,31 +20,33 @@ struct world {
     const char *transport;
     int64_t timeout_ms;           /* 0: 60 s */
     int64_t heartbeat_timeout_ms; /* 0: the default */
-    /* In a rank's process, before it meets the others; not 0: it fails. May be NULL. */
+    /* Called in a rank's process, before it meets the others; the rank fails if it does not return
+     * 0. May be NULL. */
     int (*enter)(int rank, void *context);
-    /* In this process, while the ranks run; pids in rank order. May be NULL. */
+    /* Called in this process while the ranks run; pids in rank order. May be NULL. */
     void (*meanwhile)(const pid_t *pids, int size, void *context);
     bool process_spaces; /* each rank is the init of a PID namespace of its own (root) */
-    /* Sets of ranks, by WORLD_RANK: those that SIGKILL must end, and those that it may. Any other
-     * rank that it ends is a failure. */
+    /* Sets of ranks, made with WORLD_RANK: those that SIGKILL must end, and those that it may end.
+     * If it ends any other rank, that rank has failed. */
     uint64_t killed;
     uint64_t may_be_killed;
 };
 
 #define WORLD_RANK(rank) (UINT64_C(1) << (rank))
 
-/* How many ranks failed: 0 when all returned 0 within their time, or were killed where they are to
- * be. */
+/* Returns how many ranks failed: 0 when all returned 0 within their time, or were killed as
+ * expected. */
 int world_run(const struct world *world, world_fn fn, void *context);
 
-/* A rank's transport in a world of this one. "mixed": the even ranks share a host, each odd one has
- * its own. "hosts2", "hosts3": so many hosts, which take the ranks in turn. */
+/* Returns a rank's transport in a world of this transport. "mixed": the even ranks share a host,
+ * each odd rank has its own. "hosts2", "hosts3": that many hosts, to which the ranks are given in
+ * turn. */
 const char *world_transport(const char *transport, int rank, char *ret_group, size_t size_bytes);
 
-/* What the ranks of the tests compute with: any element of any rank's input, from a seed. */
+/* Makes the data of the tests: any element of any rank's input, from a seed. */
 uint64_t world_hash(uint64_t seed, uint64_t rank, uint64_t index);
 
-/* In a rank: says where and what failed, and makes the rank return. */
+/* To be used in a rank: prints where and what failed, and makes the rank return. */
 #define WORLD_CHECK(condition, ...)                                                                \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
