@@ -21,7 +21,7 @@
 
 struct hostile {
     const char *spec;
-    const char *says;   /* the check, of which field; NULL: nothing is wrong */
+    const char *says;   /* what the check says, and of which field; NULL: nothing is wrong */
     const char *unread; /* why the core cannot read it; NULL: it can */
 };
 
@@ -130,7 +130,7 @@ static void check_says(const struct hostile *h, const json_t *job)
     job_problems_done(&problems);
 }
 
-/* Said once: the step after it has nothing to write. */
+/* Reported once: the next step has nothing to write. */
 static void stalls_once(struct control_view *view, const char *sentence)
 {
     struct control_effects fx;
@@ -177,7 +177,7 @@ static void each_is_a_sentence(void **state)
     }
 }
 
-/* What is not under spec: metadata and status as nobody should write them. */
+/* What is not under spec: metadata and status with values that nobody should write. */
 static void around_the_spec(void **state)
 {
     (void)state;

@@ -26,7 +26,7 @@ void sim_kubelet_done(struct sim_kubelet *k)
     json_decref(k->attempts);
 }
 
-/* "worker-0" of "mnist-worker-0". */
+/* Returns "worker-0" of "mnist-worker-0". */
 static const char *replica_of(const char *pod_name)
 {
     const char *at = strrchr(pod_name, '-');
@@ -53,7 +53,7 @@ static void keep_record(struct sim_slot *slot, struct pod_event event, int64_t n
     slot->records[slot->record_count++] = event;
 }
 
-/* The invariant that matters most: one index, one process. */
+/* Checks the most important invariant: an index has one process. */
 static void check_alone(struct sim_kubelet *k, const struct sim_slot *slot)
 {
     for (size_t i = 0; i < SIM_PODS_MAX; i++) {
@@ -181,8 +181,8 @@ static void admit(struct sim_kubelet *k, const json_t *object, int64_t now)
     feed(k, slot, (struct pod_event){.kind = POD_SCHEDULED}, now);
 }
 
-/* New pods are admitted, deleted ones told so. The list changes while it is walked: from the end.
- */
+/* Admits new pods, and tells the machines of deleted ones. The list changes in the loop, so it is
+ * read from the end. */
 static bool look_at_store(struct sim_kubelet *k, int64_t now)
 {
     bool any = false;
@@ -207,7 +207,7 @@ static bool look_at_store(struct sim_kubelet *k, int64_t now)
     return any;
 }
 
-/* Under Always a restart counts, whatever the code. */
+/* Whether the restart policy is Always: then each restart counts, whatever the code. */
 static bool always_restarts(const struct sim_kubelet *k, const struct sim_slot *slot)
 {
     const json_t *object = sim_store_pod(k->store, slot->uid);
@@ -271,7 +271,7 @@ void sim_kubelet_crash(struct sim_kubelet *k, int64_t now)
         pod_free(slot->machine);
         slot->machine = make_machine(object);
         slot->delete_told = false;
-        size_t records = slot->record_count; /* what starts meanwhile adds its own */
+        size_t records = slot->record_count; /* attempts that start meanwhile add records */
         for (size_t r = 0; r < records && slot->machine; r++) {
             feed(k, slot, slot->records[r], now);
         }

@@ -18,7 +18,7 @@ enum { RUNS = 300, STEPS = 150, HISTORY = 6, HORIZON_MS = 6 * 3600000 };
 struct chaos {
     struct sim_world world;
     uint64_t random;
-    struct sim_view history[HISTORY]; /* old views, any of which may be used again */
+    struct sim_view history[HISTORY]; /* old views, each of which may be used again */
     size_t seen;
 };
 
@@ -107,8 +107,8 @@ static void remember_view(struct chaos *c)
     sim_store_look(&c->world.store, c->world.now_unix_ms, slot);
 }
 
-/* A step on a view that may be old as a whole, or in its pods and services only; its last effects
- * may be lost. */
+/* Makes a step on a view that may be old as a whole, or only in its pods and services; its last
+ * effects may be lost. */
 static void reconcile_badly(struct chaos *c)
 {
     struct sim_view view;
@@ -222,7 +222,7 @@ static bool has_ended(const struct sim_world *w)
     return !w->store.job || sim_world_job_is(w, "Succeeded") || sim_world_job_is(w, "Failed");
 }
 
-/* No more faults: what the agent did not write it writes now, and all goes its way. */
+/* Stops all faults: the agent now writes what it had not written, and the job runs to its end. */
 static void let_it_end(struct chaos *c, const char *seed)
 {
     struct sim_world *w = &c->world;
@@ -241,7 +241,7 @@ static void let_it_end(struct chaos *c, const char *seed)
     }
 }
 
-/* What must be left when all has come to rest. */
+/* Checks what must be left when everything is at rest. */
 static void check_rest(const struct chaos *c, const char *seed)
 {
     const struct sim_world *w = &c->world;

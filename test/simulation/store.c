@@ -163,7 +163,7 @@ int sim_store_apply(struct sim_store *s, const struct control_effect *e, int64_t
     switch (e->verb) {
     case CONTROL_CREATE: return create_effect(s, e, now);
     case CONTROL_DELETE: return delete_effect(s, e, job_version, now);
-    case CONTROL_UPDATE: break; /* of companions, which are not made here */
+    case CONTROL_UPDATE: break; /* companions are not made here */
     case CONTROL_UPDATE_STATUS:
         return write_job(s, job_version, "status", json_deep_copy(e->object));
     case CONTROL_RECORD_EVENT: record(s, e, now); return 0;

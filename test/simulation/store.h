@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 struct sim_store {
-    json_t *job; /* NULL once deleted */
+    json_t *job; /* NULL when it was deleted */
     json_t *pods;
     json_t *services;
     json_t *claims;
@@ -22,7 +22,7 @@ struct sim_store {
     int64_t uids;
 };
 
-/* What a controller sees: deep copies, so that it may be kept and used when it is old. */
+/* What a controller sees: deep copies, so that it may be kept and used later, when it is old. */
 struct sim_view {
     struct control_view view;
     int64_t job_version;
@@ -34,12 +34,12 @@ void sim_store_done(struct sim_store *store);
 void sim_store_look(const struct sim_store *store, int64_t now_unix_ms, struct sim_view *ret);
 void sim_view_done(struct sim_view *view);
 
-/* Carries one effect out as a driver would; *job_version is that of the view, and moves on with
- * each own write. Negative: refused. */
+/* Carries out one effect as a driver would; *job_version is the view's, and is updated by each
+ * write of the job. Negative: refused. */
 int sim_store_apply(struct sim_store *store, const struct control_effect *effect,
                     int64_t *job_version, int64_t now_unix_ms);
 
-/* A user's or kubelet's doing. */
+/* What a user or a kubelet does. */
 json_t *sim_store_pod(const struct sim_store *store, const char *uid);
 void sim_store_remove_pod(struct sim_store *store, const char *uid);
 void sim_store_delete_pod(struct sim_store *store, const char *name, int64_t now_unix_ms);

@@ -67,7 +67,7 @@ static bool run_controller(struct sim_world *w)
     return true;
 }
 
-/* The job's end takes its pods along, as owner references do. */
+/* When the job is deleted, its pods are deleted too, as owner references require. */
 static void collect_garbage(struct sim_world *w)
 {
     for (size_t i = 0; !w->store.job && i < json_array_size(w->store.pods); i++) {

@@ -19,7 +19,7 @@ static bool has_fault(const struct job *job, enum fault kind)
     return (job->config.kinds & kind) && job->faults < job->config.faults;
 }
 
-/* A member that its peers find gone by themselves. */
+/* Whether the peers of a member find it gone by themselves. */
 static bool is_lost(const struct process *p, const struct process *other)
 {
     const struct commit_member *core = &other->trainer.core;
@@ -165,7 +165,7 @@ static void add_coordinator(struct list *list)
     }
 }
 
-/* What waits for nobody is done before the clock moves. */
+/* Whether all possible actions may wait: other actions happen before the clock moves. */
 static bool only_waits(const struct list *list)
 {
     for (size_t i = 0; i < list->count; i++) {

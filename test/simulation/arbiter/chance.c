@@ -41,20 +41,20 @@ static struct job_config draw_config(struct job *job)
     return config;
 }
 
-/* Of one job in four, not drawn: the others go the same ways as without it. A record that workers
- * die of is to be reached. */
+/* Limits the steps of one job in four. The limit is not drawn, so that the other jobs run as they
+ * did without it. A job with a poisonous record has no limit, as it must reach that record. */
 static uint8_t limit_of(const struct job_config *config, uint64_t seed)
 {
     return seed % 4 == 3 && config->poison == POISON_NONE ? (uint8_t)(1 + seed / 4 % 7) : 0;
 }
 
-/* Of one in three, drawn by none of the others. */
+/* Whether the batch follows the workers: in one job of three, which is not drawn either. */
 static bool follows_workers(uint64_t seed)
 {
     return seed / 16 % 3 == 1;
 }
 
-/* A fault is as rare as its budget asks, so that they are spread over the run. */
+/* Chooses a fault only rarely, so that the faults that are permitted are spread over the run. */
 static size_t choose(struct job *job, const struct action *actions, size_t count)
 {
     size_t calm[ACTIONS_MAX], calm_count = 0;

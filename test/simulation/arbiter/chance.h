@@ -6,5 +6,5 @@
 
 #include "job.h"
 
-/* NULL, or the first invariant that was violated. tells: each action is printed. */
+/* Returns NULL, or the first invariant that was violated. tells: prints each action. */
 const char *chance_run(struct job *job, uint64_t seed, bool tells);

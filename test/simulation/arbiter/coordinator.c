@@ -101,8 +101,8 @@ static uint32_t most_crashes(const struct job *job)
     return most;
 }
 
-/* A job fails only of a record that so many workers have died with. On another host nobody knows
- * how they end. */
+/* Whether the job may fail: only if ARBITER_TRIES workers have died with the same record. It is not
+ * known how workers on other hosts end, so there each fault counts. */
 static bool may_fail(const struct job *job)
 {
     uint32_t most = most_crashes(job);
@@ -112,8 +112,8 @@ static bool may_fail(const struct job *job)
     return (poison && !job->config.set_aside) || deaths + job->hangs >= ARBITER_TRIES;
 }
 
-/* One that is named alone is the one, unless what a worker said of its passes was lost. What one
- * has by leases is never lost. */
+/* Whether the text names another record than the poisonous one, although no message about passes
+ * was lost. Messages about leases are never lost. */
 static bool names_another(const struct job *job, const char *why)
 {
     static const char before[] = "one after the other, of record ";
@@ -124,8 +124,8 @@ static bool names_another(const struct job *job, const char *why)
            strtoll(named + strlen(before), NULL, 10) != poison;
 }
 
-/* Workers compute what is suspected in parts: as long as nothing of what they say is lost, one
- * record is left at last. */
+/* Whether the job fails although the record could be found: workers compute suspects in parts, so
+ * that one record is left at last, as long as no message is lost. */
 static bool gives_up(const struct job *job, const char *why)
 {
     bool known = job->config.poison != POISON_NONE && job->hangs + job->cuts == 0;
@@ -184,12 +184,12 @@ static void end(struct job *job)
     const char *names;
     const double *sums;
     job->coordinator.over = true;
-    /* Leases may be over before a member has said what it trains. */
+    /* Leases may be finished before a member has said what it trains. */
     if (arbiter_dataset(arbiter, 0, &data) && !has_every_step(job, arbiter, &data)) {
         job_break(job, "the job is done when all records are in the log");
     }
     check_asides(job, false, job->config.poison, job->hangs + job->cuts > 0);
-    if (arbiter_leased(arbiter, 0, &data, &names, &sums)) { /* it may have ended before */
+    if (arbiter_leased(arbiter, 0, &data, &names, &sums)) { /* the job may end before it exists */
         check_asides(job, true, job->config.leased_poison, false);
     }
 }
@@ -216,7 +216,7 @@ static void carry_out(struct job *job, const struct arbiter_effect *effect)
     }
 }
 
-/* No checkpoint that can be read is left: that is for people. */
+/* Whether no readable checkpoint is left: then people must decide. */
 static bool has_lost_its_state(const struct job *job, const struct muster_err *err)
 {
     return job->damaged && err->code == MUSTER_EDATA && strstr(err->text, "no checkpoint of");
@@ -280,7 +280,7 @@ void coordinator_hear(struct job *job, struct process *p)
     free(bytes);
 }
 
-/* What came before the end of the connection counts. */
+/* Messages that were sent before the end of the connection count. */
 static void drain(struct job *job, struct process *p)
 {
     while (p->link.up_frames.count > 0 && !job->broken) {
@@ -288,7 +288,7 @@ static void drain(struct job *job, struct process *p)
     }
 }
 
-/* How it ends will be told, as far as it was not. */
+/* Whether the coordinator will still be told how the process ended, or why. */
 static bool is_watched(const struct job *job, const struct process *p)
 {
     return !job->config.remote && (!p->buried || p->unexplained);

@@ -24,7 +24,8 @@ enum {
     HEARD_MAX = 64,
 };
 
-/* What was heard, in the order in which it was sent; OPEN's members are the generation's. */
+/* A message that was received, in the order of sending; the members of OPEN are in struct
+ * generation. */
 struct heard {
     uint8_t kind, reason;
     bool restore, boundary;
@@ -34,7 +35,7 @@ struct heard {
 struct worker {
     struct commit_member core;
     uint64_t model, term;
-    uint64_t ranked; /* the newest generation that has it */
+    uint64_t ranked; /* the newest generation that it is a member of */
     bool lives, buried, known, connected, declared, loading, restoring, finished;
     uint32_t heard_count;
     struct heard heard[HEARD_MAX];
@@ -42,9 +43,9 @@ struct worker {
 
 /* What all members of a generation can see of each other. */
 struct generation {
-    uint64_t digest; /* of its members in the order of ranks */
+    uint64_t digest; /* of its members in rank order */
     uint32_t members;
-    uint32_t entered[STEPS + 2], prepared[STEPS + 2]; /* by step: how many */
+    uint32_t entered[STEPS + 2], prepared[STEPS + 2]; /* how many members, by step */
     bool closed;
     uint64_t lost; /* an incarnation that is gone; 0: none */
 };
@@ -78,7 +79,7 @@ void crowd_begin(struct crowd *c);
 void crowd_end_term(struct crowd *c);
 void crowd_feed(struct crowd *c, struct arbiter_event event);
 void crowd_sync(struct crowd *c);
-/* It begins again with the first `kept` records of its journal. */
+/* Starts the coordinator again with the first `kept` records of its journal. */
 void crowd_restart(struct crowd *c, size_t kept);
 void crowd_done(struct crowd *c);
 
@@ -86,5 +87,5 @@ void crowd_done(struct crowd *c);
 void crowd_launch(struct crowd *c);
 void crowd_tell(struct crowd *c, struct worker *w, struct commit_event event);
 void crowd_die(struct crowd *c, struct worker *w);
-/* It hears what came for it, and does what it can. */
+/* The worker receives the messages that have come, and does what it can. */
 void crowd_take_turn(struct crowd *c, struct worker *w);

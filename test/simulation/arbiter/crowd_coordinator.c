@@ -32,7 +32,7 @@ static uint64_t digest_of(const struct wire_members *members, uint32_t micro_bat
     return digest;
 }
 
-/* OPEN is sent when the generation is durable: it has these members for ever. */
+/* OPEN is sent only when the generation is durable, so its members never change. */
 static void note_generation(struct crowd *c, const struct wire_open *open)
 {
     assert_true(open->generation < GENERATIONS_MAX);
@@ -82,7 +82,7 @@ static struct heard read_frame(struct crowd *c, const uint8_t *bytes, size_t cou
     return h;
 }
 
-/* Equal frames to several members are there once, and are read once. */
+/* A frame that is sent to several members is stored once, and read once. */
 static void carry_out(struct crowd *c)
 {
     struct heard last = {0};

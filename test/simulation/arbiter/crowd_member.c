@@ -11,7 +11,7 @@ uint64_t crowd_incarnation(const struct crowd *c, const struct worker *w)
     return (uint64_t)(w - c->workers) + 1;
 }
 
-/* Through src/wire, and heard at once. */
+/* Sends the message through src/wire; it arrives at once. */
 static void say(struct crowd *c, const struct worker *w, struct wire_message m)
 {
     uint8_t bytes[FRAME_MAX], memory[WIRE_ROOM_BYTES(FRAME_MAX)] __attribute__((aligned(16)));
@@ -73,7 +73,7 @@ static struct generation *generation_of(struct crowd *c, const struct worker *w)
     return &c->generations[w->core.generation];
 }
 
-/* Everybody of its generation can see that it is gone or closed. */
+/* Shows all members of its generation that it is gone or closed. */
 static void show_end(struct crowd *c, const struct worker *w, bool gone)
 {
     struct generation *g = generation_of(c, w);
@@ -225,7 +225,7 @@ static void hear(struct crowd *c, struct worker *w, const struct heard *h)
     crowd_tell(c, w, event);
 }
 
-/* What it can do by itself, each once. */
+/* Does what the worker can do by itself, each thing once. */
 static void act(struct crowd *c, struct worker *w)
 {
     const struct commit_member *core = &w->core;

@@ -7,7 +7,7 @@
 
 enum {
     PROGRESS_MS = 1000,
-    WAITS_MAX = 400, /* seconds in which only time passes, several leases */
+    WAITS_MAX = 400, /* seconds in which only time passes; they are longer than several leases */
 };
 
 uint32_t job_draw(struct job *job, uint32_t below)
@@ -56,9 +56,9 @@ void job_done(struct job *job)
     }
     coordinator_done(job);
 }
-/* ---- It happens ---- */
+/* ---- Carrying out an action ---- */
 
-/* Who runs, and has a connection, renews its leases each second. */
+/* Each running process with a connection renews its leases every second. */
 static void beat(struct job *job)
 {
     for (size_t i = 0; i < job->life_count; i++) {
@@ -94,7 +94,8 @@ static void hear(struct job *job, struct process *p)
     }
 }
 
-/* Bits by chance: the process hears what is on its way, the coordinator does, and sees the end. */
+/* Three random bits decide whether the process still receives the frames under way, whether the
+ * coordinator does, and whether it sees the end. */
 static void cut(struct job *job, struct process *p)
 {
     uint32_t bits = job_draw(job, 8);
@@ -111,7 +112,7 @@ static void cut(struct job *job, struct process *p)
     }
 }
 
-/* No connection is made any more: the job is over. */
+/* Ends the process: the job is over, and no connection is made any more. */
 static void go(struct job *job, struct process *p)
 {
     if (p->leases) {

@@ -30,16 +30,16 @@ enum {
     POISON_NONE = -1,
 };
 
-/* Of the data set by leases. */
+/* The name of the data set that is worked on by leases. */
 #define LEASED_NAME "evaluate"
 
 enum fault {
-    FAULT_KILL = 1,   /* from outside */
-    FAULT_CRASH = 2,  /* of a worker, by itself */
-    FAULT_STOP = 4,   /* SIGSTOP */
+    FAULT_KILL = 1,   /* a process is killed from outside */
+    FAULT_CRASH = 2,  /* a worker crashes by itself */
+    FAULT_STOP = 4,   /* a process gets SIGSTOP */
     FAULT_CUT = 8,    /* a connection to the coordinator ends */
-    FAULT_DOWN = 16,  /* the coordinator dies, with what its journal had not synced */
-    FAULT_DOUBT = 32, /* a member loses one that lives */
+    FAULT_DOWN = 16,  /* the coordinator dies, and what its journal had not synced is lost */
+    FAULT_DOUBT = 32, /* a member loses another that lives */
     FAULT_HASTE = 64, /* time passes, although something else could happen */
     FAULT_LEAVE = 128,
     FAULT_DAMAGE = 256, /* a checkpoint cannot be read any more */
@@ -48,22 +48,22 @@ enum fault {
 
 struct job_config {
     uint8_t trainers; /* at the start */
-    uint8_t joiners;  /* trainers that are started later, at any time */
+    uint8_t joiners;  /* trainers that start later, at any time */
     uint8_t leasers;  /* workers of a data set by leases */
     uint8_t records, epochs, batch, micro_batches;
     uint8_t leased_records, leased_epochs, shard;
-    uint8_t faults; /* how many there may be */
+    uint8_t faults; /* how many faults there may be */
     uint8_t checkpoints;
     uint8_t max_steps;     /* 0: all epochs */
-    uint16_t kinds;        /* of enum fault */
-    int16_t poison;        /* a position of the first epoch that its worker dies of; POISON_NONE */
-    int16_t leased_poison; /* a record that its worker by leases dies of; POISON_NONE */
-    bool per_worker;       /* micro_batches are those of each trainer */
-    bool set_aside;        /* it is set aside, and the job goes on */
-    bool relaunch;         /* who died is started again */
-    bool remote;           /* workers on other hosts: nobody sees how they end */
-    bool forgets;          /* a coordinator that begins again has no list of its processes */
-    bool long_steps;       /* passes are always told of */
+    uint16_t kinds;        /* bits of enum fault */
+    int16_t poison;        /* the position in the first epoch that kills its worker; POISON_NONE */
+    int16_t leased_poison; /* the leased record that kills its worker; POISON_NONE */
+    bool per_worker;       /* micro_batches is the number of each trainer */
+    bool set_aside;        /* a poisonous record is set aside, and the job goes on */
+    bool relaunch;         /* dead workers are started again */
+    bool remote;           /* workers are on other hosts: their cause of death is not seen */
+    bool forgets;          /* a coordinator that is started again has no list of its processes */
+    bool long_steps;       /* passes are always reported */
 };
 
 enum life { LIFE_RUNNING, LIFE_STOPPED, LIFE_DEAD, LIFE_ENDED };
@@ -76,31 +76,31 @@ struct frames {
     } list[FRAMES_MAX];
 };
 
-/* A process and the coordinator see the end of their connection one after the other. */
+/* A process and the coordinator see the end of their connection at different times. */
 struct link {
-    bool up;       /* to the process */
-    bool seen;     /* to the coordinator */
+    bool up;       /* as the process sees it */
+    bool seen;     /* as the coordinator sees it */
     bool known;    /* the coordinator has heard of this incarnation */
-    bool recalled; /* known by the list of an earlier coordinator only */
-    bool ending;   /* the coordinator hangs up after what is on its way */
-    bool declared; /* the data set was answered: all else may be said */
+    bool recalled; /* known only by the list of an earlier coordinator */
+    bool ending;   /* the coordinator hangs up after the frames under way */
+    bool declared; /* the data set was answered: other messages may be sent */
     struct frames up_frames, down_frames;
 };
 
 struct trainer {
     struct commit_member core;
     struct plan plan; /* with the anchor of core.generation */
-    uint64_t model;   /* steps that it was trained on, */
-    uint64_t trained; /* and positions, in their order */
+    uint64_t model;   /* how many steps it was trained on, */
+    uint64_t trained; /* and how many positions, in their order */
     bool loading, restoring, told_leave;
-    char checkpoint[64]; /* to restore */
-    uint64_t refused;    /* the generation whose checkpoint it cannot read */
+    char checkpoint[64]; /* the checkpoint to restore */
+    uint64_t refused;    /* the generation whose checkpoint it could not read */
     struct shard_range suspects[SUSPECTS_MAX];
     uint32_t suspect_count;
     uint32_t aside_count;
     bool poison_is_aside;
     uint64_t members[LIVES_MAX];   /* incarnations, by rank */
-    uint64_t computing[LIVES_MAX]; /* those that have a share of each step */
+    uint64_t computing[LIVES_MAX]; /* those with a share of each step */
     uint32_t member_count, computing_count;
     uint64_t entered[LIVES_MAX]; /* the newest step, by incarnation - 1 */
     uint64_t barrier[LIVES_MAX];
@@ -111,7 +111,7 @@ struct trainer {
     uint32_t done;
     struct shard_range at_hand; /* count 0: none */
     struct shard_range told;    /* what the coordinator was told last */
-    bool informed;              /* when it began, nothing was on its way that it had to know */
+    bool informed; /* when the pass began, no message was under way that it had to know */
 };
 
 struct leaser {
@@ -123,11 +123,11 @@ struct leaser {
 struct process {
     enum life life;
     bool leases;
-    bool buried;      /* its end was reported, or is nobody's business */
-    bool unexplained; /* … and its cause was not */
+    bool buried;      /* its end was reported, or need not be */
+    bool unexplained; /* … but the cause was not */
     bool finished;
     enum arbiter_cause cause;
-    uint8_t place; /* which of the config's workers it is */
+    uint8_t place; /* its index among the workers of the config */
     uint64_t incarnation;
     uint64_t term;
     struct link link;
@@ -148,7 +148,7 @@ struct coordinator {
     struct arbiter_effects effects;
     struct entry *journal;
     size_t journal_count, journal_room;
-    size_t durable; /* entries */
+    size_t durable; /* how many entries */
     bool serving, sync_due, over, failed;
     char why[512];
 };
@@ -160,28 +160,28 @@ struct file {
     bool damaged;
 };
 
-/* As the first trainer had it that began with it in this lineage. */
+/* A step, as the first trainer of this lineage began it. */
 struct first_try {
     uint64_t lineage;
-    struct plan_step step; /* version 0: nobody has begun */
+    struct plan_step step; /* version 0: no trainer has begun it */
 };
 
 struct job {
     const char *broken; /* the first invariant that was violated */
     char detail[512];
     struct job_config config;
-    struct plan plan; /* as it is told to everybody */
+    struct plan plan; /* as every worker is told */
     struct first_try tries[RECORDS_MAX * EPOCHS_MAX];
     uint64_t random;
     int64_t now_ms;
     uint32_t faults, checkpoints_written;
-    bool damaged;                              /* some file */
+    bool damaged;                              /* some file is damaged */
     uint32_t crashes[RECORDS_MAX][EPOCHS_MAX]; /* with this position at hand */
-    uint32_t informed_crashes;                 /* members that crashed, and might have known */
-    uint32_t leased_crashes;                   /* workers by leases that crashed */
-    uint32_t cuts;                             /* connections */
+    uint32_t informed_crashes;                 /* of members that might have known */
+    uint32_t leased_crashes;                   /* of workers by leases */
+    uint32_t cuts;                             /* of connections */
     uint32_t hangs;                            /* workers whose step function was given up */
-    uint32_t waits;                            /* times in a row that only time has passed */
+    uint32_t waits;                            /* how often in a row only time has passed */
     struct coordinator coordinator;
     struct file files[FILES_MAX];
     size_t file_count;
@@ -200,20 +200,20 @@ enum action_kind {
     ACT_ENTER,
     ACT_REDUCE,
     ACT_PASS,
-    ACT_LOSE, /* process, another: it is gone or closed */
-    ACT_LOAD, /* process, another: its model was read */
+    ACT_LOSE, /* process, another: the other is gone or closed */
+    ACT_LOAD, /* process, another: the other's model was read */
     ACT_RESTORE,
     ACT_SAVE,
     ACT_WORK, /* process by leases: fetches, reports or fails a shard */
     ACT_ASK,  /* process by leases */
     ACT_RESUME,
-    ACT_START, /* process: another life of its place */
-    ACT_GO,    /* process: the coordinator has ended, and so does it */
+    ACT_START, /* place: another process starts there */
+    ACT_GO,    /* process: it ends, as the coordinator has ended */
     ACT_SYNC,
     ACT_COMPACT,
-    ACT_BEGIN, /* the coordinator */
+    ACT_BEGIN, /* the coordinator starts */
     ACT_TIME,
-    ACT_FAULTS, /* from here on: faults */
+    ACT_FAULTS, /* all that follow are faults */
     ACT_KILL = ACT_FAULTS,
     ACT_CRASH,
     ACT_STOP,
@@ -235,7 +235,7 @@ void job_init(struct job *job, const struct job_config *config, uint64_t random)
 void job_done(struct job *job);
 size_t job_actions(const struct job *job, struct action ret[ACTIONS_MAX]);
 void job_act(struct job *job, struct action action);
-/* NULL: it is a proper end that nothing but faults can follow. */
+/* Returns NULL if this is a proper end, after which only faults can happen. */
 const char *job_end(const struct job *job);
 const char *job_action_name(struct action action);
 
@@ -246,22 +246,23 @@ void job_break(struct job *job, const char *invariant);
 struct process *job_process(struct job *job, uint64_t incarnation);
 struct process *job_launch(struct job *job, uint8_t place);
 
-/* The process is there, whether it runs or not. */
+/* Whether the process exists, running or stopped. */
 bool process_lives(const struct process *p);
-/* Puts a frame on its way to the coordinator, where there is a connection. */
+/* Puts a frame on its way to the coordinator, if there is a connection. */
 void process_say(struct job *job, struct process *p, struct wire_message *message);
 void process_connect(struct job *job, struct process *p);
-/* Takes in the next frame. */
+/* The process receives the next frame. */
 void process_hear(struct job *job, struct process *p);
-/* It sees the end of its connection. */
+/* The process sees the end of its connection. */
 void process_hang_up(struct job *job, struct process *p);
-/* It dies: what it has sent is still on its way. */
+/* The process dies; frames that it has sent are still on their way. */
 void process_die(struct job *job, struct process *p, enum arbiter_cause cause);
 
 void trainer_begin(const struct job *job, struct process *p);
-/* Of its generation; each is the same step for all who ever try it, until the log is cut. */
+/* Returns a step of its generation; it is the same step for all who try it, until the log is
+ * cut. */
 struct plan_step trainer_step(struct job *job, const struct process *p, uint64_t version);
-/* What it has trained is all that the plan has until this version. */
+/* Checks that it was trained on everything that the plan has up to its version. */
 void trainer_check(struct job *job, const struct process *p);
 void trainer_tell(struct job *job, struct process *p, struct commit_event event,
                   const struct wire_open *open);
@@ -270,7 +271,7 @@ void trainer_declare(struct job *job, struct process *p);
 bool trainer_may(const struct job *job, const struct process *p, enum action_kind kind);
 bool trainer_may_lose(const struct process *p, const struct process *other);
 bool trainer_may_load(const struct process *p, const struct process *other);
-/* Each second: it lives. */
+/* Called each second: reports that the trainer lives. */
 void trainer_beat(struct job *job, struct process *p);
 void trainer_act(struct job *job, struct process *p, enum action_kind kind);
 void trainer_lose(struct job *job, struct process *p, const struct process *other, bool doubts);
@@ -280,14 +281,14 @@ void trainer_load(struct job *job, struct process *p, const struct process *othe
 bool plane_has(const struct trainer *t, uint64_t incarnation); /* as a member */
 bool plane_joins(const struct process *a, const struct process *b);
 void plane_show(struct job *job, const struct process *p);
-void plane_gather(struct job *job, struct process *p); /* what the others show */
+void plane_gather(struct job *job, struct process *p); /* takes what the others show */
 bool plane_all_have(const struct trainer *t, const uint64_t newest[LIVES_MAX]);
 bool plane_any_entered(const struct trainer *t);
 
 /* Its passes and checkpoints (passes.c). */
 struct plan_share pass_share(const struct process *p);
 bool pass_may_begin(const struct trainer *t);
-bool pass_all_done(const struct process *p); /* its share is computed */
+bool pass_all_done(const struct process *p); /* whether its share is computed */
 void pass_begin(struct job *job, struct process *p);
 void pass_end(struct job *job, struct process *p);
 void pass_tell(struct job *job, struct process *p, struct shard_range range);
@@ -310,12 +311,13 @@ void coordinator_hear(struct job *job, struct process *p);
 void coordinator_part(struct job *job, struct process *p);
 void coordinator_explain(struct job *job, struct process *p);
 void coordinator_bury(struct job *job, struct process *p);
-/* It has seen how all members that are dead have ended, and this one has heard all it was told. */
+/* Whether the coordinator has seen how all dead members have ended, and this member has received
+ * everything that it was sent. */
 bool coordinator_has_told(const struct job *job, const struct process *p);
 void coordinator_sync(struct job *job);
 void coordinator_compact(struct job *job);
 void coordinator_die(struct job *job, size_t kept);
-/* What is durable has every step, until this one. */
+/* Whether the durable journal has every step up to this version. */
 bool coordinator_has_all(struct job *job, uint64_t version);
 void frames_put(struct job *job, struct frames *frames, const uint8_t *bytes, size_t count);
 void frames_drop(struct frames *frames);

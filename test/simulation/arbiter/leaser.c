@@ -16,7 +16,7 @@ static struct wire_text text_of(const char *text)
     return (struct wire_text){text, (uint32_t)strlen(text)};
 }
 
-/* ---- What it says ---- */
+/* ---- Messages that it sends ---- */
 
 void leaser_enroll(struct job *job, struct process *p)
 {
@@ -80,7 +80,7 @@ void leaser_leave(struct job *job, struct process *p)
     p->life = LIFE_ENDED;
 }
 
-/* ---- What it hears ---- */
+/* ---- Messages that it receives ---- */
 
 static void enrolled(struct job *job, struct process *p)
 {
@@ -148,7 +148,7 @@ void leaser_hear(struct job *job, struct process *p, const struct wire_message *
     }
 }
 
-/* ---- What can happen ---- */
+/* ---- Which actions are possible ---- */
 
 bool leaser_may(const struct process *p, enum action_kind kind)
 {
@@ -178,7 +178,7 @@ static void report(struct job *job, struct process *p, uint64_t number, struct s
     say_done(job, p);
 }
 
-/* The oldest of those that it works on. */
+/* Returns the oldest of the shards that it works on. */
 static const struct fetched *oldest(const struct holdings *h)
 {
     for (size_t i = 0; i < h->fetched_count; i++) {

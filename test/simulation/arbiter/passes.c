@@ -49,7 +49,7 @@ bool pass_all_done(const struct process *p)
            (!is_new_step(&p->trainer) && p->trainer.micro_batch == share.first + share.count);
 }
 
-/* Suspects begin and end where parts do. */
+/* Returns the next part of a micro-batch: suspects begin and end where parts do. */
 static struct shard_range part_of(const struct trainer *t, struct shard_range micro_batch,
                                   uint32_t done)
 {
@@ -159,7 +159,7 @@ void trainer_beat(struct job *job, struct process *p)
 {
     struct wire_message m = {.kind = WIRE_PROGRESS};
     process_say(job, p, &m);
-    if (p->trainer.refused == p->trainer.core.generation) { /* it may have been lost */
+    if (p->trainer.refused == p->trainer.core.generation) { /* the message may have been lost */
         say_unreadable(job, p);
     }
 }
@@ -173,7 +173,7 @@ void checkpoint_restore(struct job *job, struct process *p)
     } else if (!t->checkpoint[0] && t->core.version > 0) {
         job_break(job, "the model as it was at first is version 0");
     } else if (file && file->damaged) {
-        t->restoring = false; /* others may read it: it waits for what the coordinator says */
+        t->restoring = false; /* others may read it: it waits for the coordinator's answer */
         t->refused = t->core.generation;
         say_unreadable(job, p);
     } else {

@@ -25,7 +25,7 @@ struct shard_anchor __wrap_shard_anchor_move(const struct shard_anchor *anchor,
     return moved;
 }
 
-/* The seed that found it; 0: none did. */
+/* Returns the seed that found it; 0: none did. */
 static uint64_t seek(const char *invariant)
 {
     static struct job job;

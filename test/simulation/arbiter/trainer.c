@@ -13,7 +13,7 @@ void trainer_begin(const struct job *job, struct process *p)
     commit_member_init(&p->trainer.core, p->incarnation);
     p->trainer.refused = UINT64_MAX;
 }
-/* ---- What it says ---- */
+/* ---- Messages that it sends ---- */
 
 static struct wire_text text_of(const char *text)
 {
@@ -140,7 +140,7 @@ static void form(struct job *job, struct process *p, const struct wire_open *ope
     for (uint32_t i = 0; i < t->member_count; i++) {
         const struct wire_member *member = &open->members.list[i];
         t->members[i] = member->incarnation;
-        if (member->loaded || open->restore) { /* who has to read the model first only enters */
+        if (member->loaded || open->restore) { /* a member without the model only enters */
             t->computing[t->computing_count++] = member->incarnation;
         }
     }
@@ -230,7 +230,7 @@ void trainer_tell(struct job *job, struct process *p, struct commit_event event,
         trainer_tell(job, p, (struct commit_event){.kind = COMMIT_COMPLETE}, NULL);
     }
 }
-/* ---- What it hears ---- */
+/* ---- Messages that it receives ---- */
 
 static void connected(struct job *job, struct process *p, const struct wire_dataset *told)
 {
@@ -245,7 +245,7 @@ static void connected(struct job *job, struct process *p, const struct wire_data
     }
 }
 
-/* As another incarnation of the same process, unless it is to end. */
+/* The process starts again as another incarnation, unless it is to end. */
 static void expelled(struct job *job, struct process *p, const struct wire_expelled *told,
                      uint64_t term)
 {
@@ -260,7 +260,7 @@ static void expelled(struct job *job, struct process *p, const struct wire_expel
     }
     process_die(job, p, ARBITER_CAUSE_OUTSIDE);
     p->life = LIFE_ENDED;
-    p->buried = true; /* the process goes on, or ends by its own word */
+    p->buried = true; /* the process goes on, or ends by itself */
     if (!ends && job->life_count < LIVES_MAX) {
         (void)job_launch(job, p->place);
     }
@@ -271,7 +271,7 @@ void trainer_hear(struct job *job, struct process *p, const struct wire_message 
     struct commit_event event = {.term = m->term};
     switch ((int)m->kind) {
     case WIRE_DATASET: connected(job, p, &m->dataset); return;
-    case WIRE_REFUSED: /* of a job that is done, or whose state is lost */
+    case WIRE_REFUSED: /* the job is done, or its state is lost */
         process_die(job, p, ARBITER_CAUSE_OUTSIDE);
         p->life = LIFE_ENDED;
         return;
@@ -303,7 +303,7 @@ void trainer_hear(struct job *job, struct process *p, const struct wire_message 
     }
     trainer_tell(job, p, event, NULL);
 }
-/* ---- What can happen ---- */
+/* ---- Which actions are possible ---- */
 
 bool trainer_may(const struct job *job, const struct process *p, enum action_kind kind)
 {

@@ -82,7 +82,7 @@ static int do_write(struct fake *f, const struct cluster_request *q, json_t *old
     return 0;
 }
 
-/* A pod that is not the one that was meant: a new one under its name. */
+/* Checks that the deleted pod is the one that was meant, and not a new one under its name. */
 static void check_deletion(struct fake *f, const struct cluster_request *q, const json_t *old)
 {
     const char *owner = doc_text(old, "metadata.ownerReferences.0.uid", "");
@@ -92,7 +92,7 @@ static void check_deletion(struct fake *f, const struct cluster_request *q, cons
     }
 }
 
-/* Between a look at the node and the deletion it may be back: nobody can help that. */
+/* The node may be back between the look at it and the deletion: this cannot be avoided. */
 static void check_force(struct fake *f, const json_t *pod)
 {
     int64_t in_between_ms = 2 * (int64_t)f->faults.lag_ms;
@@ -254,14 +254,14 @@ static struct cluster_answer answer_of(const struct fake_request *r)
         .code = r->code, .message = muster_code_text(r->code), .object = r->object};
 }
 
-/* First it is carried out, then it is answered. */
+/* A request is first carried out, and later answered. */
 void fake_requests_run(struct fake *f)
 {
     struct fake_request *r = next_request(f);
     if (!r->carried_out) {
         r->carried_out = true;
         if (r->fate == ANSWERED || r->fate == UNANSWERED) {
-            f->late = r->done == NULL; /* a driver that died had sent it: nobody can help that */
+            f->late = r->done == NULL; /* it is of a driver that has died: this cannot be avoided */
             r->code = carry_out(f, &r->request, &r->object);
         }
         r->due_ms = fake_lag(f);
@@ -346,7 +346,8 @@ static void tell(struct fake_watch *w, enum cluster_news news, json_t *object)
     }
 }
 
-/* Its end comes with a later delivery: what happens meanwhile may be told in between. */
+/* Sends the listing. Its end comes with a later delivery: changes in the meantime may be sent
+ * before it. */
 static void list(struct fake_watch *w)
 {
     const char *name;
@@ -367,7 +368,7 @@ static void end_listing(struct fake_watch *w)
     tell(w, CLUSTER_SYNCED, NULL);
 }
 
-/* A state that is followed by another one of the same object. */
+/* Whether another state of the same object follows. */
 static bool may_skip(const struct fake_watch *w)
 {
     const json_t *log = w->fake->log;

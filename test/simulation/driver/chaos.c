@@ -101,7 +101,7 @@ static json_t *draw_job(struct fake *f)
     return job;
 }
 
-/* A pod of somebody else's has a replica's name, for a while. */
+/* Adds a pod of another owner that has a replica's name, for a while. */
 static void add_stranger(struct fake *f)
 {
     json_t *pod = parse("{'metadata': {'name': 'case-worker-0', 'namespace': 'default', 'uid': "
@@ -155,7 +155,7 @@ const char *chaos_run(uint64_t seed, int64_t resync_ms, bool tell)
     fake_init(&f, seed);
     f.resync_ms = resync_ms ? resync_ms : f.resync_ms;
     draw_faults(&f);
-    bool two = fake_draw(&f, 4) == 0; /* a former leader that does not know yet */
+    bool two = fake_draw(&f, 4) == 0; /* one is a former leader that does not know it yet */
     f.excused = two;
     begin(&f, two);
     for (int i = 0; i < STEPS && !f.broken; i++) {

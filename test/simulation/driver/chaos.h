@@ -7,12 +7,12 @@
 
 #include "fake.h"
 
-/* A job called "case". */
+/* Makes a job called "case". */
 json_t *chaos_make_job(int master, int workers, const char *restart, const char *policy);
 
-/* Until nothing is due before that. */
+/* Steps until nothing is due before `until_ms`. */
 void chaos_settle(struct fake *fake, int64_t until_ms);
 
-/* All of it by one seed: NULL, or what is wrong; static text. `tell`: prints the objects then.
- * `resync_ms`: of the driver; 0: none. */
+/* Runs everything that a seed decides. Returns NULL, or what is wrong; static text. `tell`: prints
+ * the objects in that case. `resync_ms`: the driver's; 0: none. */
 const char *chaos_run(uint64_t seed, int64_t resync_ms, bool tell);

@@ -188,7 +188,7 @@ bool fake_job_is(const struct fake *f, const char *condition)
 
 /* ---- what runs by itself ---- */
 
-/* Pending, Running, then Failed as often as its fate says, or Succeeded. */
+/* The pod is Pending, Running, then Failed as often as its fate says, or Succeeded. */
 static void advance_pod(struct fake *f, const json_t *pod)
 {
     const char *name = doc_text(pod, "metadata.name", "");
@@ -215,14 +215,14 @@ static bool is_silent(const struct fake *f, const json_t *pod)
            strcmp(doc_text(pod, "spec.nodeName", ""), "node-1") == 0;
 }
 
-/* When something is due with the pod; INT64_MAX: never. */
+/* Returns when something is due with the pod; INT64_MAX: never. */
 static int64_t pod_due(const struct fake *f, const json_t *pod)
 {
     const char *phase = doc_text(pod, "status.phase", "");
     const json_t *job = fake_get(f, "pytorchjobs", "case");
     const char *owner = doc_text(pod, "metadata.ownerReferences.0.uid", "");
     bool over = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
-    if (is_silent(f, pod)) { /* whatever becomes of it, nobody says so; in the end it is evicted */
+    if (is_silent(f, pod)) { /* nothing is reported about it; in the end it is evicted */
         return doc_at(pod, "metadata.deletionTimestamp") ? INT64_MAX : f->silent_ms + EVICT_MS;
     }
     if (doc_at(pod, "metadata.deletionTimestamp")) {

@@ -11,7 +11,7 @@
 extern const struct cluster_backend fake_backend;
 
 bool fake_chance(struct fake *fake, uint32_t percent);
-/* A moment that is not too far away. */
+/* Returns a time that is not far away: faults.lag_ms at most. */
 int64_t fake_lag(struct fake *fake);
 
 json_t *fake_create(struct fake *fake, const char *resource, const json_t *body); /* borrowed */

@@ -14,7 +14,7 @@ enum { JOBS = 2500, WORKERS = 3, NAME_BYTES = 64, LIMIT_KIB = 64 << 10, FILLER_B
 enum { TURNS_MAX = 1000000, EPOCH_S = 1767225600 };
 
 static struct {
-    struct cluster cluster; /* first */
+    struct cluster cluster; /* must be first */
     struct watch {
         const struct cluster_resource *resource;
         cluster_watch_fn *fn;
@@ -118,7 +118,7 @@ static json_t *make_job(int number)
     return job;
 }
 
-/* What API servers and kubelets add to a pod: managedFields, tolerations, conditions … */
+/* Adds what API servers and kubelets add to a pod: managedFields, tolerations, conditions … */
 static void make_large(json_t *object, int number)
 {
     char filler[FILLER_BYTES];
@@ -225,7 +225,7 @@ static void ten_thousand_pods_weigh_less_than_64_mb(void **state)
     }
     work_off(driver);
     assert_int_equal(driver_live_jobs(driver), JOBS);
-    assert_int_equal(world.written, JOBS); /* all are Running */
+    assert_int_equal(world.written, JOBS); /* all jobs are Running */
     print_message("listed and worked off: VmHWM %ld KiB\n", status_kib("VmHWM"));
     list(CONTROL_POD, false);
     list(CONTROL_SERVICE, false);

@@ -8,7 +8,7 @@ enum planted_driver planted_driver;
 
 enum { SEEDS = 300, RESYNC_MS = 3600000 };
 
-/* The seed that found it; 0: none did. */
+/* Returns the seed that found it; 0: none did. */
 static uint64_t seek(enum planted_driver mistake)
 {
     planted_driver = mistake;
@@ -46,7 +46,7 @@ SCENE_FINDS(NO_RETRY, refused)
 SCENE_FINDS(NOT_AWAITED, slow_watches)
 SCENE_FINDS(NO_NODE_LOOK, node_back)
 
-/* … and where it cannot be helped, the next resync helps: a job that nobody was woken for ends. */
+/* … and if this cannot be avoided, the next resync finds it: a job for which no event came ends. */
 static void a_resync_finds_what_was_missed(void **state)
 {
     (void)state;

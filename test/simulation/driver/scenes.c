@@ -34,7 +34,7 @@ static size_t count_events(const struct fake *f, const char *reason)
     return count;
 }
 
-/* What that watch has to tell comes later. */
+/* Delays what the watches of the resource report. */
 static void hold_watch_from(struct fake *f, int first, const char *resource, int64_t delay_ms)
 {
     for (int i = first; i < FAKE_WATCHES; i++) {
@@ -50,7 +50,8 @@ static void hold_watch(struct fake *f, const char *resource, int64_t delay_ms)
     hold_watch_from(f, 0, resource, delay_ms);
 }
 
-/* The status, and a pod and a Service each; then nothing more than changes. */
+/* The driver writes the status, and creates a pod and a Service for each replica; after that it
+ * sends nothing unless something changes. */
 const char *scene_calm(void)
 {
     struct fake f;
@@ -68,7 +69,7 @@ const char *scene_calm(void)
                                             : NULL);
 }
 
-/* What was created is not shown yet when the job is. */
+/* The watch shows the job before the objects that were created for it. */
 const char *scene_slow_watches(void)
 {
     struct fake f;
@@ -80,7 +81,7 @@ const char *scene_slow_watches(void)
     return close_scene(&f, f.creations != 8 ? "creates what it has created" : NULL);
 }
 
-/* The job's watch is late, that of the pods is not. */
+/* The watch of the job is late, that of the pods is not. */
 const char *scene_suspended(void)
 {
     struct fake f;
@@ -97,7 +98,7 @@ const char *scene_suspended(void)
                                                            : NULL);
 }
 
-/* Created and not answered: it is found, and taken. */
+/* A creation is carried out and not answered: the object is found and used. */
 const char *scene_lost_answers(void)
 {
     struct fake f;
@@ -131,7 +132,8 @@ static const char *count_once(uint64_t seed, uint32_t unanswered)
                                                                    : NULL);
 }
 
-/* Carried out and not answered: what the watches show of it is counted and told. */
+/* Requests are carried out and not answered: their effects, as the watches show them, are counted
+ * and reported once. */
 const char *scene_counted_once(void)
 {
     const char *broken = NULL;
@@ -141,7 +143,7 @@ const char *scene_counted_once(void)
     return broken;
 }
 
-/* Every request is refused for a minute, and nothing happens by itself. */
+/* Every request is refused for a minute, and nothing else happens. */
 const char *scene_refused(void)
 {
     struct fake f;
@@ -165,7 +167,7 @@ static json_t *make_stranger(const char *name)
     return pod;
 }
 
-/* A stranger's pod has a replica's name. */
+/* A pod of another owner has a replica's name. */
 const char *scene_taken_name(void)
 {
     struct fake f;
@@ -176,17 +178,17 @@ const char *scene_taken_name(void)
     fake_start(&f, 0);
     fake_create_job(&f, chaos_make_job(0, 2, "Never", "{}"));
     chaos_settle(&f, f.now_ms + 300000);
-    bool told = count_events(&f, "FailedCreatePod") == 1 && f.sent < 100; /* later and later */
+    bool told = count_events(&f, "FailedCreatePod") == 1 && f.sent < 100; /* tries get rarer */
     const char *uid = doc_text(fake_get(&f, "pods", "case-worker-1"), "metadata.uid", "");
     bool there = strcmp(uid, "theirs") == 0;
-    chaos_settle(&f, HORIZON_MS); /* its owner is nobody: it is collected in the end */
+    chaos_settle(&f, HORIZON_MS); /* its owner does not exist: it is collected in the end */
     return close_scene(&f, !told                           ? "is not told once"
                            : !there                        ? "the stranger's pod is gone"
                            : !fake_job_is(&f, "Succeeded") ? "does not succeed"
                                                            : NULL);
 }
 
-/* A pod that is to go went already, and a stranger's has its name. */
+/* A pod that must be deleted is gone already, and a pod of another owner has its name. */
 const char *scene_name_passed_on(void)
 {
     struct fake f;
@@ -197,10 +199,11 @@ const char *scene_name_passed_on(void)
     fake_put(&f, "pods", make_stranger("case-worker-1"));
     fake_patch_job(&f, "spec.pytorchReplicaSpecs.Worker.replicas", json_integer(1));
     chaos_settle(&f, f.now_ms + 1000);
-    return close_scene(&f, NULL); /* the cluster minds */
+    return close_scene(&f, NULL); /* the cluster checks this */
 }
 
-/* A former leader sees pods run of a job that is over by now, and it does not see that either. */
+/* A former leader sees pods run although their job is over by now, and it does not see that the job
+ * is over. */
 const char *scene_two_drivers(void)
 {
     enum { LATE_MS = 3600000 };
@@ -218,7 +221,7 @@ const char *scene_two_drivers(void)
     return close_scene(&f, !fake_job_is(&f, "Succeeded") ? "does not succeed" : NULL);
 }
 
-/* Two pods run, and go on for a while. */
+/* Lets two pods run for a while. */
 static void run_pods(struct fake *f)
 {
     chaos_settle(f, f->now_ms);
@@ -230,7 +233,7 @@ static void run_pods(struct fake *f)
     }
 }
 
-/* Its pod is not replaced before its time, and then once. */
+/* The pod of a lost node is not replaced too early, and then only once. */
 const char *scene_lost_node(void)
 {
     struct fake f;
@@ -249,7 +252,7 @@ const char *scene_lost_node(void)
                                                            : NULL);
 }
 
-/* The watch of nodes is late: it is back, and the pod runs. */
+/* The watch of nodes is late: the node is back, and its pod runs. */
 const char *scene_node_back(void)
 {
     struct fake f;
@@ -266,7 +269,7 @@ const char *scene_node_back(void)
                                                            : NULL);
 }
 
-/* It follows its job; a patch that changes nothing is not sent for ever. */
+/* The autoscaler follows its job; a patch that changes nothing is not sent again and again. */
 const char *scene_autoscaler(void)
 {
     struct fake f;
@@ -291,7 +294,7 @@ const char *scene_autoscaler(void)
                                                            : NULL);
 }
 
-/* No pod is made before Volcano admits the PodGroup, which goes when the job ends. */
+/* No pod is made before Volcano admits the PodGroup, which is deleted when the job ends. */
 const char *scene_gang(void)
 {
     struct fake f;

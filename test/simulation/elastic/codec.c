@@ -8,7 +8,7 @@
 
 enum { FRAME_MAX = 8192 };
 
-/* Where the arrays of one message lie. */
+/* Memory for the arrays of one message. */
 struct parts {
     struct shard_range ranges[STEPS_MAX + 2][RECORDS_MAX];
     size_t used;
@@ -167,7 +167,7 @@ static void from_open(const struct wire_open *open, struct message *m)
     }
 }
 
-/* Of whom it is was said at the beginning of its connection. */
+/* The process names itself at the beginning of its connection, not in each message. */
 static struct message from_wire(const struct wire_message *w, uint8_t incarnation)
 {
     struct message m = {

@@ -39,7 +39,7 @@ static uint8_t free_records(const struct world *world)
     return owned_by(&world->coordinator, 0) & world_all(world);
 }
 
-/* What is committed, or another's, stays so. */
+/* Records that are committed, or that another owner has, stay as they are. */
 static void take_leases(struct coordinator *c, uint8_t owner, uint8_t records)
 {
     give(c, owned_by(c, owner) & (uint8_t)~records, 0);
@@ -115,7 +115,7 @@ static void append_generation(struct world *world, const struct rendezvous_effec
     if (effect->lineage >= LINEAGES_MAX || effect->generation >= GENERATIONS_MAX) {
         world_break(world, "generations come to an end");
     } else if (effect->lineage > world_rendezvous(world)->lineage) {
-        memset(world->agreed[effect->lineage], 0, STEPS_MAX); /* of one that a crash took back */
+        memset(world->agreed[effect->lineage], 0, STEPS_MAX); /* a crash took it back */
         memcpy(world->agreed[effect->lineage], world->agreed[effect->lineage - 1],
                effect->version + 1);
     }
@@ -269,7 +269,7 @@ static void carry_out(struct world *world, const struct rendezvous_effect *effec
     case RENDEZVOUS_CUT: cut(world, effect->version); break;
     case RENDEZVOUS_AWAIT: c->deadline = (uint8_t)(effect->generation + 1); break;
     case RENDEZVOUS_END: end(world); break;
-    case RENDEZVOUS_TELL_CHECKPOINTS: /* what a file's fate depends on is in no core */
+    case RENDEZVOUS_TELL_CHECKPOINTS: /* no core decides what becomes of a file */
     case RENDEZVOUS_LOST_STATE: break;
     }
 }
@@ -374,7 +374,7 @@ void coordinator_begin(struct world *world)
     }
     replay(world);
     coordinator_tell(world, &(struct rendezvous_event){.kind = RENDEZVOUS_START}, NULL);
-    c->deadline = c->durable.generation == 0; /* of generation 0 + 1 */
+    c->deadline = c->durable.generation == 0; /* generation 0, plus 1 */
 }
 
 void coordinator_crash(struct world *world, uint8_t kept)

@@ -10,19 +10,20 @@ struct frame {
     struct action actions[ACTIONS_MAX];
     size_t count;
     size_t next;
-    bool moved; /* an action that is no fault has led to another world */
+    bool moved; /* an action other than a fault has led to another world */
 };
 
 struct search {
     struct explored *found;
-    uint64_t *seen; /* a hash table, 0: free */
+    uint64_t *seen; /* a hash table; 0: free */
     size_t room;
     struct frame *way;
-    uint64_t hashes[WAY_MAX]; /* of the way's worlds */
+    uint64_t hashes[WAY_MAX]; /* of the worlds on the way */
     size_t depth;
 };
 
-/* Most of a world is zeros: blocks of them are left out, and the others bring their place. */
+/* Most of a world is zeros: blocks of zeros are skipped, and the other blocks are hashed with their
+ * offset. */
 static uint64_t hash_of(const struct world *world)
 {
     enum { WORDS = 8 };
@@ -47,7 +48,7 @@ static uint64_t hash_of(const struct world *world)
     return hash ? hash : 1;
 }
 
-/* True: it was not there. */
+/* Returns true if the hash was not in the table. */
 static bool add(struct search *s, uint64_t hash)
 {
     size_t at = hash & (s->room - 1);
@@ -82,7 +83,7 @@ static void fail(struct search *s, const char *broken)
     }
 }
 
-/* The world of the frame that the way has no action from yet. */
+/* Adds the world of the next frame to the way; none of its actions was taken yet. */
 static void enter(struct search *s, uint64_t hash)
 {
     struct frame *frame = &s->way[s->depth];
@@ -106,7 +107,7 @@ static void try_next(struct search *s)
     }
     uint64_t hash = hash_of(&to->world);
     if (hash == s->hashes[s->depth - 1]) {
-        return; /* nothing has happened */
+        return; /* nothing has changed */
     }
     s->found->actions++;
     from->moved = from->moved || action.kind < ACT_FAULTS;

@@ -15,16 +15,16 @@ enum { WAY_MAX = 600 };
 
 struct explored {
     uint64_t worlds;
-    uint64_t actions; /* that led to a world, new or not */
+    uint64_t actions; /* actions that led to a world, new or not */
     uint64_t ends;
     size_t deepest;
     const char *broken; /* NULL: all invariants held */
-    size_t way_count;   /* from the first world to where one was broken */
+    size_t way_count;   /* from the first world to the one that breaks an invariant */
     struct action way[WAY_MAX];
 };
 
-/* most: worlds, a power of two at least twice as large as what is expected. */
+/* most: room for worlds, a power of two, at least twice as large as the expected number. */
 void explore(const struct world_config *config, size_t most, struct explored *ret);
 
-/* The way, a line for each action, to standard error. */
+/* Prints the way to standard error, a line for each action. */
 void explore_print(const struct action *way, size_t count, const char *broken);

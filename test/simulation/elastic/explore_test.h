@@ -7,8 +7,8 @@
 #include "base/testing/test.h"
 #include "explore.h"
 
-/* Members that have formed their first generation, whose messages are heard at once, and who are
- * one step ahead at most. */
+/* Returns a world whose members have formed their first generation. Their messages arrive at once,
+ * and they are one step ahead at most. */
 static inline struct world_config formed_members(uint8_t members, uint8_t records, uint8_t faults,
                                                  uint8_t kinds)
 {
@@ -22,7 +22,7 @@ static inline struct world_config formed_members(uint8_t members, uint8_t record
                                  .prompt = true};
 }
 
-/* Fails with the way that breaks an invariant. room: as explore's `most`. */
+/* Explores all worlds, and fails with the way that breaks an invariant. room: `most` of explore. */
 static inline void explore_all(const struct world_config *config, size_t room)
 {
     static struct explored found;

@@ -7,7 +7,7 @@ enum planted planted;
 
 enum { ROOM = 1 << 20 };
 
-/* Some need that nobody is left with the model. */
+/* Some mistakes show only if no process with the model is left. */
 static const struct world_config one_relaunched = {.processes = 1,
                                                    .records = 2,
                                                    .faults = 2,

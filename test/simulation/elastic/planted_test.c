@@ -9,7 +9,7 @@ enum planted planted;
 
 enum { SEEDS = 100000 };
 
-/* The seed that found it; 0: none did. */
+/* Returns the seed that found it; 0: none did. */
 static uint64_t seek(enum planted mistake)
 {
     static struct schedule schedule;

@@ -45,7 +45,7 @@ static bool is_there(const struct process *p)
 void process_begin(struct world *world, uint8_t place, uint8_t incarnation)
 {
     struct process *p = &world->processes[place];
-    struct queue up = p->up; /* what it sent before it died still comes */
+    struct queue up = p->up; /* what it sent before it died still arrives */
     memset(p, 0, sizeof *p);
     p->up = up;
     p->life = LIFE_RUNNING;
@@ -135,7 +135,7 @@ static void enter_barrier(struct world *world, struct process *p, uint8_t versio
     show(world, p);
 }
 
-/* The heart of it: each record once in a model, and one meaning for each version. */
+/* The most important checks: each record is in a model once, and each version has one meaning. */
 static void apply(struct world *world, struct process *p, uint8_t version, uint8_t lineage)
 {
     uint8_t *agreed = &world->agreed[lineage][version];
@@ -213,7 +213,7 @@ static void send(struct world *world, struct process *p, const struct commit_eff
     }
 }
 
-/* Rule 14: what is in no journal may not be left behind. */
+/* Rule 14: a process that ends may not leave behind what is in no journal. */
 static void finish(struct world *world, struct process *p)
 {
     uint8_t logged = 0;
@@ -270,7 +270,7 @@ void process_tell(struct world *world, struct process *p, const struct commit_ev
                   const struct message *message)
 {
     struct commit_effects effects;
-    uint8_t lineage = (uint8_t)p->core.lineage; /* of the step that OPEN commits, too */
+    uint8_t lineage = (uint8_t)p->core.lineage; /* also of the step that OPEN commits */
     bool reduces = event->kind == COMMIT_REDUCED && p->core.entered;
     if (reduces) {
         p->sum = PLANTED(IDS_IN_BARRIER) ? p->brought : manifest(p);
@@ -318,7 +318,7 @@ void process_hear(struct world *world, struct process *p)
     }
 }
 
-/* ---- What can happen ---- */
+/* ---- Which actions are possible ---- */
 
 bool process_may(const struct world *world, const struct process *p, enum action_kind kind)
 {

@@ -26,7 +26,7 @@ static void happens(struct world *world, enum action_kind kind, size_t who)
     }
 }
 
-/* Up to where process 0 has passed the barrier of the only step, and process 1 may. */
+/* Runs until process 0 has passed the barrier of the only step, and process 1 may pass it. */
 static void one_has_passed(struct world *world)
 {
     const struct world_config config = {
@@ -41,8 +41,9 @@ static void one_has_passed(struct world *world)
     happens(world, ACT_PASS, 0);
 }
 
-/* The step is durable by process 0 before process 1 has applied it: its ACK says nothing to process
- * 1 then. That it brings the step is answered by another: it can end without a recovery. */
+/* Process 0 makes the step durable before process 1 has applied it: then the ACK means nothing to
+ * process 1. When process 1 brings the step itself, it gets another ACK, and it can end without a
+ * recovery. */
 static void an_acknowledgement_that_came_too_early_comes_again(void **state)
 {
     (void)state;
@@ -60,7 +61,7 @@ static void an_acknowledgement_that_came_too_early_comes_again(void **state)
     assert_int_equal(world_rendezvous(&world)->generation, 1);
 }
 
-/* Brought before it is durable, it is acknowledged to both when it is. */
+/* If both bring the step before it is durable, both get the ACK when it is. */
 static void a_step_that_both_bring_in_time_is_acknowledged_once(void **state)
 {
     (void)state;

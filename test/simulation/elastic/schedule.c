@@ -20,7 +20,7 @@ static struct world_config draw_config(uint64_t *random)
     return config;
 }
 
-/* A fault is as rare as its budget asks, so that they are spread over the run. */
+/* Chooses a fault only rarely, so that the faults that are permitted are spread over the run. */
 static size_t choose(uint64_t *random, const struct action *actions, size_t count)
 {
     size_t calm = 0;
@@ -46,7 +46,7 @@ static bool only_faults(const struct action *actions, size_t count)
     return true;
 }
 
-/* Once nothing more changes. */
+/* Returns what is wrong when nothing changes any more. */
 static const char *end_of(const struct world *world)
 {
     return world->broken ? world->broken : world_end(world);
@@ -84,7 +84,7 @@ static bool is_possible(const struct world *world, struct action action)
     return false;
 }
 
-/* The actions that happened are left in the schedule. */
+/* Leaves only actions in the schedule that have happened. */
 static void replay(struct schedule *s)
 {
     struct world world;

@@ -15,9 +15,9 @@ struct schedule {
     struct action actions[SCHEDULE_MAX];
 };
 
-/* Up to 3 workers and 2 joiners, 6 records, 5 faults. */
+/* Runs a job of up to 3 workers and 2 joiners, 6 records, 5 faults. */
 void schedule_run(uint64_t seed, struct schedule *ret);
 
 /* Shortens a schedule that violates an invariant, as long as it still violates one. Actions that
- * cannot happen are left out; after the last one, whatever can happen first does, until the end. */
+ * cannot happen are left out; after the last one, other possible actions happen until the end. */
 void schedule_shrink(struct schedule *schedule);

@@ -50,7 +50,8 @@ struct message queue_take(struct queue *queue)
     return first;
 }
 
-/* Without grants, so that nobody has entered a step yet. */
+/* Takes an action that leads to a formed generation. It grants no records, so that no member has
+ * entered a step yet. */
 static bool form_further(struct world *world)
 {
     static const bool forms[ACT_FAULTS] = {
@@ -95,7 +96,7 @@ void world_copy(struct world *to, const struct world *from)
     memcpy(to, from, (size_t)((const char *)end - (const char *)from));
 }
 
-/* ---- What can happen ---- */
+/* ---- Which actions are possible ---- */
 
 struct list {
     const struct world *world;
@@ -110,7 +111,7 @@ static void add(struct list *list, enum action_kind kind, size_t who, size_t wha
     }
 }
 
-/* A member that its peers find gone by themselves. */
+/* Whether the peers of a member find it gone by themselves. */
 static bool is_lost(const struct world *world, const struct process *p, uint8_t incarnation)
 {
     const struct process *peer = world_process((struct world *)world, incarnation);
@@ -174,7 +175,7 @@ static uint32_t running(const struct world *world)
     return count;
 }
 
-/* Those that the coordinator waits for. */
+/* Whether all members that the coordinator waits for are gone. */
 static bool all_late_are_gone(const struct world *world)
 {
     const struct rendezvous *s = world_rendezvous(world);
@@ -193,7 +194,8 @@ static bool all_late_are_gone(const struct world *world)
     return true;
 }
 
-/* A parent sees how a process ends, also while the coordinator does not know it any more. */
+/* Whether the parent sees how the process ends. It sees this also when the coordinator does not
+ * know the process any more. */
 static bool may_see_exit(const struct world *world, uint8_t i)
 {
     const struct process *p = &world->processes[i];
@@ -216,7 +218,7 @@ static void add_coordinator(struct list *list)
     if (c->deadline > 0 && all_late_are_gone(world)) {
         add(list, ACT_DEADLINE, 0, 0);
     }
-    bool exits = false; /* they are told first, as rendezvous.h asks */
+    bool exits = false; /* exits are reported first, as rendezvous.h requires */
     for (uint8_t i = 0; i < world->config.processes; i++) {
         if (may_see_exit(world, i)) {
             add(list, ACT_EXIT, i, 0);
@@ -283,7 +285,7 @@ size_t world_actions(const struct world *world, struct action ret[ACTIONS_MAX])
     return list.count;
 }
 
-/* ---- It happens ---- */
+/* ---- Carrying out an action ---- */
 
 static void of_generation(struct world *world, struct process *p, enum commit_event_kind kind,
                           uint64_t version)
@@ -327,7 +329,7 @@ static void hang_up(struct world *world, struct process *p)
     memset(&p->up, 0, sizeof p->up);
 }
 
-/* Both ends notice; what was under way is lost. */
+/* Both ends notice; messages under way are lost. */
 static void drop(struct world *world, struct process *p)
 {
     hang_up(world, p);
@@ -338,7 +340,7 @@ static void drop(struct world *world, struct process *p)
         NULL);
 }
 
-/* What the coordinator sent before comes late: it is of an old term then. */
+/* Messages that the coordinator sent before arrive later, with an old term. */
 static void crash(struct world *world, uint8_t kept)
 {
     coordinator_crash(world, kept);
@@ -382,7 +384,7 @@ static void pass_deadline(struct world *world)
                      NULL);
 }
 
-/* Rule 9, and what leases are for. */
+/* Checks rule 9, which is what leases are for. */
 static void check_owners(struct world *world)
 {
     const struct rendezvous *s = world_rendezvous(world);

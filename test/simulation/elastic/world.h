@@ -35,28 +35,27 @@ enum {
 enum fault {
     FAULT_KILL = 1,
     FAULT_STOP = 2,
-    FAULT_DROP = 4,     /* a connection to the coordinator, with all that is under way */
-    FAULT_CRASH = 8,    /* of the coordinator, with a part of what its journal had not synced */
-    FAULT_SUSPECT = 16, /* a member loses one that lives */
-    FAULT_HASTE = 32,   /* the deadline passes for one that only was slow */
+    FAULT_DROP = 4,  /* a connection to the coordinator ends, and all that is under way is lost */
+    FAULT_CRASH = 8, /* the coordinator crashes, and may lose what its journal had not synced */
+    FAULT_SUSPECT = 16, /* a member loses another that lives */
+    FAULT_HASTE = 32,   /* the deadline passes for a process that was only slow */
     FAULT_LEAVE = 64,   /* a member is told to end */
     FAULT_ALL = 127,
 };
 
 struct world_config {
     uint8_t processes;
-    uint8_t joiners; /* of them: started later, at any time */
+    uint8_t joiners; /* how many of these start later, at any time */
     uint8_t records;
-    uint8_t faults;      /* how many there may be */
-    uint8_t kinds;       /* of enum fault */
+    uint8_t faults;      /* how many faults there may be */
+    uint8_t kinds;       /* bits of enum fault */
     uint8_t ahead;       /* records that are granted to a member at a time */
     uint8_t batch;       /* records that a member brings to a step at most */
-    uint8_t checkpoints; /* that may be written */
-    bool relaunch;       /* who was killed is started again, as another incarnation */
+    uint8_t checkpoints; /* how many may be written */
+    bool relaunch;       /* killed processes are started again, as other incarnations */
     bool codec;          /* messages go through src/wire */
-    bool formed;         /* it begins with the first generation open, and its members restored */
-    bool prompt;         /* what a process sends reaches the coordinator at once, if it runs,
-                            which grants at once, too */
+    bool formed; /* the first generation is open at the beginning, and its members have restored */
+    bool prompt; /* messages reach a running coordinator at once, which grants at once, too */
 };
 
 enum life { LIFE_NONE, LIFE_RUNNING, LIFE_STOPPED, LIFE_KILLED, LIFE_FINISHED, LIFE_LEFT };
@@ -73,9 +72,9 @@ struct message {
     uint8_t lost;
     uint8_t reason;
     uint8_t closed, loaded, is_prepared, restore, boundary, finished;
-    uint8_t records; /* leases, granted, those of a checkpoint's model */
+    uint8_t records; /* leases, granted records, or the records of a checkpoint's model */
     uint8_t prepared;
-    uint8_t steps[STEPS_MAX]; /* the records of each */
+    uint8_t steps[STEPS_MAX]; /* the records of each step */
     uint8_t members[MEMBERS_MAX];
 };
 
@@ -90,12 +89,12 @@ struct process {
     uint8_t incarnation;
     uint8_t held;    /* leased records that it has not trained */
     uint8_t model;   /* records that it was trained on */
-    uint8_t brought; /* to the step that it entered */
+    uint8_t brought; /* records that it brought to the step that it entered */
     uint8_t sum;     /* records of the step that is reduced or prepared */
     uint8_t loading; /* LOAD or RESTORE is under way */
     uint8_t restoring;
     uint8_t steps[STEPS_MAX]; /* kept until acknowledged */
-    /* The data plane: what has come from each member of its generation. */
+    /* The data plane: what each member of its generation has shown. */
     uint8_t members[MEMBERS_MAX]; /* incarnations */
     uint8_t entered[MEMBERS_MAX]; /* the newest step */
     uint8_t shown[MEMBERS_MAX];   /* its records */
@@ -118,16 +117,16 @@ struct entry {
     uint8_t ages[MEMBERS_MAX];
 };
 
-/* What reading the journal from its beginning gives. */
+/* The state after the journal was read from its beginning. */
 struct journal {
     uint8_t term;
     uint8_t generation;
-    uint8_t version; /* base */
+    uint8_t version; /* the base */
     uint8_t lineage;
     uint8_t restore;
     uint8_t logged;
     uint8_t checkpoint;
-    uint8_t saved; /* its model */
+    uint8_t saved; /* the model of the checkpoint */
     uint8_t steps[STEPS_MAX];
     uint8_t members[MEMBERS_MAX];
     uint8_t ages[MEMBERS_MAX];
@@ -138,24 +137,24 @@ struct coordinator {
     struct journal durable;
     struct entry pending[PENDING_MAX];
     uint8_t pending_count;
-    uint8_t syncing_count; /* of them */
+    uint8_t syncing_count; /* how many of these are being synced */
     uint8_t runs;
     uint8_t over;
-    uint8_t deadline;            /* it may pass for this generation + 1; 0: none */
+    uint8_t deadline;            /* the generation that it is for, plus 1; 0: none */
     uint8_t prepared;            /* KEEP_PREPARED */
     uint8_t saved;               /* the model of the newest checkpoint */
     uint8_t offered[STEPS_MAX];  /* models of checkpoints that were written */
-    uint8_t steps[STEPS_MAX];    /* the log as it is in memory */
-    uint8_t owners[RECORDS_MAX]; /* 0: free; COMMITTED */
+    uint8_t steps[STEPS_MAX];    /* the log in memory */
+    uint8_t owners[RECORDS_MAX]; /* 0: free; COMMITTED; else an incarnation */
 };
 enum { COMMITTED = 255 };
 
 struct world {
     const char *broken; /* the first invariant that was violated */
     struct world_config config;
-    uint8_t faults; /* so far */
+    uint8_t faults; /* how many there were so far */
     uint8_t checkpoints;
-    uint8_t agreed[LINEAGES_MAX][STEPS_MAX]; /* the records of each step that anybody applied */
+    uint8_t agreed[LINEAGES_MAX][STEPS_MAX]; /* the records of each applied step */
     struct coordinator coordinator;
     struct process processes[PROCESSES_MAX];
 };
@@ -167,26 +166,26 @@ enum action_kind {
     ACT_ENTER,    /* process: has records, or a peer has entered */
     ACT_REDUCE,   /* process: manifests and reductions are complete */
     ACT_PASS,     /* process: the barrier */
-    ACT_LOSE,     /* process, member: sees that one is gone or closed */
-    ACT_LOAD,     /* process, member: has read the state of one */
+    ACT_LOSE,     /* process, member: sees that the member is gone or closed */
+    ACT_LOAD,     /* process, member: has read the state of the member */
     ACT_RESTORE,  /* process: has read the checkpoint */
-    ACT_RESUME,   /* process: is stopped no more */
-    ACT_START,    /* process: begins (a joiner, or one that was killed) */
+    ACT_RESUME,   /* process: continues after a stop */
+    ACT_START,    /* process: begins (a joiner, or a killed one) */
     ACT_GRANT,    /* process */
     ACT_SYNC,     /* the journal is durable */
-    ACT_DEADLINE, /* for processes that do not run */
+    ACT_DEADLINE, /* the deadline passes for processes that do not run */
     ACT_EVIDENCE, /* peer of the coordinator: its process is gone */
-    ACT_EXIT,     /* process: has finished, as its parent sees */
-    ACT_BEGIN,    /* the coordinator, after a crash */
+    ACT_EXIT,     /* process: its parent sees that it has finished */
+    ACT_BEGIN,    /* the coordinator starts, after a crash */
     ACT_SAVE,     /* process: writes a checkpoint */
-    ACT_FAULTS,   /* from here on: faults */
+    ACT_FAULTS,   /* all that follow are faults */
     ACT_KILL = ACT_FAULTS,
     ACT_STOP,
     ACT_DROP,
     ACT_SUSPECT, /* process, member */
     ACT_HASTE,
     ACT_LEAVE,
-    ACT_CRASH, /* the records of the journal that are kept of those not durable */
+    ACT_CRASH, /* how many records of the journal that are not durable are kept */
 };
 
 struct action {
@@ -197,11 +196,11 @@ struct action {
 
 void world_init(struct world *world, const struct world_config *config);
 size_t world_actions(const struct world *world, struct action ret[ACTIONS_MAX]);
-/* One of world_actions; `broken` says whether all invariants held. */
+/* Carries out an action of world_actions; `broken` says whether all invariants held. */
 void world_act(struct world *world, struct action action);
-/* NULL: it is a proper end that nothing but faults can follow. */
+/* Returns NULL if this is a proper end, after which only faults can happen. */
 const char *world_end(const struct world *world);
-/* The bytes that say which world it is. */
+/* Returns the bytes that distinguish this world from others. */
 const void *world_state(const struct world *world, size_t *ret_count);
 /* to: all zeros, or a world with the same configuration. */
 void world_copy(struct world *to, const struct world *from);
@@ -221,7 +220,7 @@ void process_tell(struct world *world, struct process *p, const struct commit_ev
                   const struct message *open);
 void process_hear(struct world *world, struct process *p);
 bool process_may(const struct world *world, const struct process *p, enum action_kind kind);
-bool process_may_lose(const struct process *p, uint8_t member); /* if it is gone, or a fault */
+bool process_may_lose(const struct process *p, uint8_t member); /* if it is gone, or as a fault */
 bool process_may_load(const struct world *world, const struct process *p, uint8_t member);
 void process_load(struct world *world, struct process *p, uint8_t member);
 
@@ -236,5 +235,5 @@ void coordinator_crash(struct world *world, uint8_t kept);
 bool coordinator_may_find(const struct world *world, uint8_t peer);
 void coordinator_find(struct world *world, uint8_t peer);
 
-/* The message after src/wire has written and read it. */
+/* Replaces the message by what src/wire reads after it has written the message. */
 void codec_pass(struct world *world, struct message *message);
