@@ -16,7 +16,7 @@
 
 enum { EXIT_USAGE = 64, COMMANDS_MAX = 64 };
 
-/* Verbs of kubectl alone: it speaks with the same controller. */
+/* Whether only kubectl has this verb; kubectl can speak with the same controller. */
 static bool is_kubectls(const char *name)
 {
     static const char *const verbs[] = {
@@ -26,7 +26,7 @@ static bool is_kubectls(const char *name)
     return text_is_any_of(name, verbs, sizeof verbs / sizeof verbs[0]);
 }
 
-/* Words that docker, slurm, torchrun and others have, and what does here what they do there. */
+/* Words of docker, slurm, torchrun and other programs, and the commands that do the same here. */
 static const struct {
     const char *word;
     const char *here;
@@ -75,12 +75,12 @@ static int unknown_command(const char *name)
     return EXIT_USAGE;
 }
 
-/* What the API found wrong with single fields, a line each. */
+/* Prints what the API found wrong with single fields, one per line. */
 static void print_causes(const struct cli *cli)
 {
     const json_t *causes = cli->kube ? doc_at(kube_status(cli->kube), "details.causes") : NULL;
     if (json_array_size(causes) < 2) {
-        return; /* a single one is in the message already */
+        return; /* a single cause is in the message already */
     }
     size_t i;
     json_t *cause;
@@ -156,7 +156,7 @@ int cli_main(int argc, char **argv)
     cli_tool_choose(argc > 0 ? argv[0] : "");
     int status = run_words(argc, argv);
     struct muster_err err = MUSTER_ERR_INIT;
-    if (status == 0 && cli_print("", &err) < 0) { /* what printf left in its buffer */
+    if (status == 0 && cli_print("", &err) < 0) { /* flushes what printf left in its buffer */
         cli_say("%s", err.text);
         status = muster_code_exit(err.code);
     }

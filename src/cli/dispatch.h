@@ -1,5 +1,5 @@
 /* The command line as one function. Layer: cli. */
 #pragma once
 
-/* The whole program but for its hidden verbs. argv as main has it; an exit status. */
+/* Runs the whole program, except its hidden verbs. argv is that of main; returns an exit status. */
 int cli_main(int argc, char **argv);

@@ -14,13 +14,13 @@
 
 enum { OPTIONS_MAX = 128, NAME_BYTES = 64, COMMAND_BYTES = 512 };
 
-/* The line being read. */
+/* The command line that is being read. */
 struct reader {
     struct args args;
     int argc;
     char **argv;
     int at;
-    bool by_letter; /* the option that is being read */
+    bool by_letter; /* the option being read was given by its letter */
     struct muster_err *err;
 };
 
@@ -29,7 +29,7 @@ static bool is_run(const struct reader *reader)
     return strcmp(reader->args.command->name, "run") == 0;
 }
 
-/* `run train.py --epochs 3`: the option is the script's. */
+/* Refuses `run train.py --epochs 3`: the option belongs to the script. */
 static int unseparated_command(const struct reader *reader)
 {
     char command[COMMAND_BYTES];
@@ -83,8 +83,8 @@ static int unknown_option(struct reader *reader, const char *given)
                        given, cli_tool->name, verb);
 }
 
-/* An empty namespace (-n "$UNSET") is none, as kubectl has it: a path without one means other
- * things. */
+/* Adds an option with its value. Ignores an empty namespace (-n "$UNSET"), as kubectl does: a
+ * request path without a namespace would have another meaning. */
 static void give(struct reader *reader, const struct cli_item *option, const char *value)
 {
     if (!*value && strcmp(option->name, "namespace") == 0) {
@@ -106,7 +106,7 @@ static int missing(struct reader *reader, const struct cli_item *option)
                        reader->by_letter ? letter : option->name, option->argument);
 }
 
-/* `inline_value` is what follows "=" or a letter, or NULL. */
+/* `inline_value` is the text after "=" or after the letter, or NULL. */
 static int take_value(struct reader *reader, const struct cli_item *option,
                       const char *inline_value)
 {
@@ -120,7 +120,8 @@ static int take_value(struct reader *reader, const struct cli_item *option,
     return 0;
 }
 
-/* `--flag` alone is the opposite of its default; `--flag no` is as good as `--flag=no`. */
+/* Without a value, `--flag` means the opposite of its default; `--flag no` means the same as
+ * `--flag=no`. */
 static int take_optional(struct reader *reader, const struct cli_item *option, const char *value)
 {
     const char *next = reader->at + 1 < reader->argc ? reader->argv[reader->at + 1] : "";
@@ -136,7 +137,8 @@ static int take_optional(struct reader *reader, const struct cli_item *option, c
     return 0;
 }
 
-/* A flag that is known and not done: its default asks for nothing. */
+/* Handles a flag that muster knows but does not support: only its default is accepted, because that
+ * requests nothing. */
 static int take_refused(struct reader *reader, const struct elasticdl_refused *flag,
                         const char *value)
 {
@@ -196,7 +198,8 @@ static int unknown_letter(struct reader *reader, char letter)
                        reader->args.command->name);
 }
 
-/* `muster get pods -n 4`: a user who has just typed `muster run -n 4` means ranks, or lines. */
+/* Refuses a number as namespace (`muster get pods -n 4`): a user who has just typed `muster run -n
+ * 4` means ranks, or lines. */
 static int check_namespace(struct reader *reader, const struct cli_item *option)
 {
     const char *value = args_value(&reader->args, option->name);
@@ -288,8 +291,8 @@ static int check_ranks(const struct reader *reader)
     return 0;
 }
 
-/* In the path of a request another word would have another meaning: ".." would address all
- * namespaces. */
+/* Checks that each --namespace is a label. Other text would change the meaning of a request's path:
+ * ".." would address all namespaces. */
 static int check_label(const struct reader *reader)
 {
     for (size_t i = 0; i < reader->args.given_count; i++) {

@@ -149,7 +149,7 @@ static void numbers_stay_in_their_range(void **state)
     args_done(&args);
 }
 
-/* Who writes -n 0 did not write --ranks. */
+/* A user who writes -n 0 does not write --ranks. */
 static void a_message_names_an_option_as_it_was_written(void **state)
 {
     (void)state;

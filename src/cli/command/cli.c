@@ -25,8 +25,8 @@ static void say_stopped(pid_t pid)
             (int)pid, (int)pid);
 }
 
-/* Says that it is stopped, unless that is said already. Its process is asked for only where it is
- * not known or has ended. */
+/* Whether the controller is stopped; prints this once. Looks up its process only if that is not
+ * known or has ended. */
 static bool look(const struct kube *kube, pid_t *controller, bool said)
 {
     struct process_stat stat;
@@ -40,11 +40,11 @@ static bool look(const struct kube *kube, pid_t *controller, bool said)
     return stopped;
 }
 
-/* Tells the user why nothing happens; a slow request would else be silent for a minute. */
+/* Tells the user why nothing happens; otherwise a slow request would be silent for a minute. */
 static void say_slow(const struct kube *kube, int waited_s)
 {
     pid_t pid = kube_controller_pid(kube);
-    if (pid <= 0) { /* it runs in another container, say */
+    if (pid <= 0) { /* the controller may run in another container */
         cli_say("the controller has not answered for %d s; still waiting", waited_s);
     } else if (is_stopped(pid)) {
         say_stopped(pid);
@@ -104,7 +104,7 @@ int cli_print(const char *text, struct muster_err *err)
 {
     if (fputs(text, stdout) == EOF || fflush(stdout) == EOF) {
         if (errno == EPIPE) {
-            signal(SIGPIPE, SIG_DFL); /* ignored for the sockets; a filter without reader dies */
+            signal(SIGPIPE, SIG_DFL); /* ignored for sockets, but a filter without a reader dies */
             raise(SIGPIPE);
         }
         return muster_fail(err, MUSTER_EIO, "cannot write to standard output: %s", strerror(errno));

@@ -20,23 +20,23 @@ struct cli {
     struct args args;
     uv_loop_t loop;
     struct kube *kube;               /* NULL until cli_connect */
-    struct environment *environment; /* cli/submit/environment.h; NULL until it was asked for */
+    struct environment *environment; /* cli/submit/environment.h; NULL until it is first used */
     struct sources *sources; /* of the files that were read (cli/submit/sources.h), or NULL */
     struct muster_err err;
 };
 
 /* Fills cli->kube when --context or --kubeconfig names a cluster; sends nothing to it yet. */
 int cli_choose_cluster(struct cli *cli);
-/* The verb speaks to a cluster, not to the controller of this machine. */
+/* Whether the verb speaks to a cluster, not to the controller of this machine. */
 bool cli_on_cluster(const struct cli *cli);
 
 /* Fills cli->kube, unless a cluster was chosen. */
 int cli_connect(struct cli *cli, enum kube_start start);
 
-/* "muster: warning: …" and "muster: …" on standard error. */
+/* Prints "muster: …" or "muster: warning: …" on standard error. */
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* "No resources found in default namespace.", as kubectl says it, on standard error. */
+/* Prints "No resources found in default namespace." on standard error, as kubectl does. */
 void cli_say_none(const struct cli *cli);
 
 /* The namespace of --namespace (else the context's), or NULL with --all-namespaces. */
@@ -45,12 +45,12 @@ const char *cli_namespace(const struct cli *cli);
 /* Prints all of it, or fails with MUSTER_EIO (a full disk, a closed pipe). */
 int cli_print(const char *text, struct muster_err *err);
 
-/* An object as "json" or "yaml". */
+/* Prints an object as "json" or "yaml". */
 int cli_print_doc(const json_t *doc, const char *format, struct muster_err *err);
-/* The same of one of several, the `index`th: in YAML "---" stands between them. */
+/* The same for one of several objects, the `index`th: in YAML, "---" separates them. */
 int cli_print_next(const json_t *doc, size_t index, const char *format, struct muster_err *err);
 
-/* "pytorchjob.kubeflow.org/mnist" */
+/* Writes "pytorchjob.kubeflow.org/mnist". */
 void cli_object_name(const json_t *object, char *ret, size_t size);
 
 /* MUSTER_EINVAL when the number of operands is not in [least, most]. */

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* What the controller of this machine does, and a cluster does not. */
+/* Options for what the controller of this machine can do and a cluster cannot. */
 static const struct {
     const char *option, *why;
 } only_here[] = {
@@ -46,7 +46,8 @@ static int check_options(struct cli *cli)
     return 0;
 }
 
-/* A flag of ElasticDL: the current context of the usual file. A wrong value is refused later. */
+/* Whether ElasticDL's flag chooses the current context of the usual file. A wrong value is refused
+ * later. */
 static bool takes_kubeconfig(const struct args *args)
 {
     static const char flag[] = "force_use_kube_config_file";

@@ -7,7 +7,7 @@ const struct cli_item cli_help_option = {
     CLI_ITEM_OPTION, "help", 'h', NULL, NULL, "print this text",
 };
 
-/* --nproc_per_node is --nproc-per-node, as Python's programs have it. */
+/* --nproc_per_node means --nproc-per-node, as in Python programs. */
 bool cli_same_name(const char *name, const char *given, size_t length)
 {
     size_t i = 0;

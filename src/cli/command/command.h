@@ -23,8 +23,8 @@ struct cli_item {
 
 struct cli_command {
     const char *name;
-    /* The verb: an exit status, or a negative muster code with cli->err filled. NULL: another
-     * program of the binary. */
+    /* Runs the verb: returns an exit status, or a negative muster code with cli->err filled. NULL:
+     * the verb is another program of the binary. */
     int (*run)(struct cli *cli);
     const char *operands;  /* "KIND [NAME…]" */
     const char *completes; /* what operands are: file, kind, job, pod, verb; or "=these words" */
@@ -33,7 +33,7 @@ struct cli_command {
     const struct cli_item *items;
 };
 
-/* The same word, where - and _ are one. */
+/* Whether both are the same word; - and _ are equal. */
 bool cli_same_name(const char *name, const char *given, size_t length);
 
 /* Finds an option by its long name, or by its letter (name NULL); NULL when the command has no such
@@ -41,7 +41,8 @@ bool cli_same_name(const char *name, const char *given, size_t length);
 const struct cli_item *cli_option_find(const struct cli_command *command, const char *name,
                                        size_t length, char letter);
 
-/* A program by whose name the binary was called: its commands, and what its messages begin with. */
+/* A program whose name the binary may have: its commands, and the word with which its messages
+ * begin. */
 struct cli_tool {
     const char *name; /* "muster" or "elasticdl" */
     const char *summary;
@@ -52,6 +53,6 @@ extern const struct cli_tool *cli_tool; /* set once, before anything is read */
 
 extern const struct cli_item cli_help_option;
 
-/* The next row of a kind after `at` (NULL: the first), NULL at the end. */
+/* The next row of this kind after `at` (NULL: the first such row), NULL at the end. */
 const struct cli_item *cli_next(const struct cli_command *command, const struct cli_item *at,
                                 enum cli_item_kind kind);

@@ -16,7 +16,8 @@ static void put_verbs(FILE *out)
     fprintf(out, "'\n");
 }
 
-/* `kinds` are offered; a kind that was typed by another of its names is known as well. */
+/* Writes `kinds`, which are offered, and `known`, which also has the other names of each kind, as
+ * the user may have typed one of them. */
 static void put_kinds(FILE *out)
 {
     fprintf(out, "    local kinds='");
@@ -41,7 +42,8 @@ static void put_command(FILE *out, const struct cli_command *command)
     fprintf(out, "'\n        operands='%s'\n        ;;\n", command->completes);
 }
 
-/* An option's argument completes to its words where it lists them, to files or namespaces. */
+/* Writes how an option's argument completes: to the words that it lists, to files, or to folders.
+ */
 static void put_argument(FILE *out, const struct cli_command *command, const struct cli_item *o)
 {
     char letter[16] = "";
@@ -53,7 +55,7 @@ static void put_argument(FILE *out, const struct cli_command *command, const str
         fprintf(out, "words='");
         for (const char *at = o->argument; *at; at++) {
             fputc(*at == '|' ? ' ' : *at, out);
-            at += *at == '=' ? strcspn(at + 1, "|") : 0; /* what follows is the user's */
+            at += *at == '=' ? strcspn(at + 1, "|") : 0; /* the user chooses the text after = */
         }
         fprintf(out, "'");
     } else if (strcmp(o->argument, "FILE") == 0 || strcmp(o->argument, "DIR") == 0) {

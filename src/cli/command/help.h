@@ -16,10 +16,12 @@ void help_completion(FILE *out); /* bash */
 void help_markdown(FILE *out);   /* docs/cli.md */
 void help_flags(FILE *out);      /* docs/elasticdl-flags.md, of the tool elasticdl */
 
-/* `muster help --man`, --completion, --markdown, for the build; false for any other form. */
+/* Prints what `muster help --man`, --completion or --markdown asks for, which the build calls;
+ * false for any other form. */
 bool help_generate(const char *form, FILE *out);
 
-/* Shared by them: "-f, --filename FILE" (letterless options are indented where `aligned`). */
+/* Writes "-f, --filename FILE" as all of them show it (options without a letter are indented if
+ * `aligned`). */
 void help_option_text(const struct cli_item *option, int aligned, char *ret, size_t size);
 
 /* Exit statuses, in the order of the page: their text, NULL at the end. */
@@ -29,7 +31,7 @@ struct help_exit {
 };
 extern const struct help_exit help_exits[];
 
-/* Environment variables of muster's own. */
+/* The environment variables that muster itself reads. */
 struct help_variable {
     const char *name;
     const char *meaning;

@@ -33,14 +33,14 @@ static void is_current(const char *document, void (*print)(FILE *out))
     free(path);
 }
 
-/* Fails? muster help --markdown > docs/cli.md */
+/* If this fails: muster help --markdown > docs/cli.md */
 static void docs_are_current(void **state)
 {
     (void)state;
     is_current("docs/cli.md", help_markdown);
 }
 
-/* Fails? elasticdl help --markdown > docs/elasticdl-flags.md */
+/* If this fails: elasticdl help --markdown > docs/elasticdl-flags.md */
 static void flags_of_elasticdl_are_current(void **state)
 {
     (void)state;
@@ -49,7 +49,7 @@ static void flags_of_elasticdl_are_current(void **state)
     cli_tool_choose("muster");
 }
 
-/* ElasticDL's flags, of which none is both taken and refused. */
+/* No flag of ElasticDL is both taken and refused. */
 static void no_flag_is_taken_and_refused(void **state)
 {
     (void)state;
@@ -57,7 +57,7 @@ static void no_flag_is_taken_and_refused(void **state)
     const struct elasticdl_refused *refused;
     for (size_t i = 0; (refused = elasticdl_refused_at(i)); i++) {
         const struct cli_item *o = cli_option_find(train, refused->name, strlen(refused->name), 0);
-        assert_true(!o || strcmp(refused->name, "output") == 0); /* of muster's own -o */
+        assert_true(!o || strcmp(refused->name, "output") == 0); /* muster has an -o of its own */
         assert_ptr_equal(elasticdl_refused_find(train, refused->name), refused);
     }
 }
@@ -75,7 +75,7 @@ static void every_verb_is_everywhere(void **state)
     }
 }
 
-/* Two options of a verb never share a letter or a name, and -h is help's. */
+/* Two options of a verb never share a letter or a name, and -h always means --help. */
 static void options_do_not_clash(void **state)
 {
     (void)state;

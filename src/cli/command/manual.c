@@ -6,7 +6,7 @@
 
 enum { OPTION_BYTES = 128 };
 
-/* Text with what roff would take for itself escaped. */
+/* Writes text, and escapes what roff would interpret. */
 static void put(FILE *out, const char *text)
 {
     if (*text == '.' || *text == '\'') {

@@ -6,17 +6,18 @@
 
 #include <stdbool.h>
 
-/* "torchrun's --nnodes: …" for a long option of theirs (without "--") that run does not have, else
- * NULL. */
+/* The message "torchrun's --nnodes: …" for a long option of torchrun or mpirun (without "--") that
+ * run does not have, else NULL. */
 const char *torchrun_option(const char *name);
-/* The same of a letter ('m', 'x'). */
+/* The same for a letter ('m', 'x'). */
 const char *torchrun_letter(char letter);
 
-/* A file of these endings is a program, never a job. */
+/* Whether the word ends as a script does: it is then a program, never a job. */
 bool torchrun_is_script(const char *word);
-/* python3, bash, torchrun …: programs that start a script. */
+/* Whether the word is a program that starts a script: python3, bash, torchrun … */
 bool torchrun_is_launcher(const char *word);
-/* The word as a shell takes it back: in quotes where it has blanks. */
+/* Writes the word as a shell must read it: in quotes if it has blanks. */
 void torchrun_quote(const char *word, char *ret, unsigned ret_bytes);
-/* "python3 train.py" of train.py, "train.sh" of itself: the words to type, in ret. */
+/* Writes the command to type for the script `word` into ret: "python3 train.py" for train.py, "sh
+ * train.sh" for train.sh. */
 void torchrun_command(const char *word, char *ret, unsigned ret_bytes);

@@ -16,8 +16,8 @@
 enum {
     TOKEN_BYTES = 16,
     NAME_BYTES = 64,
-    PATIENCE_MS = 10000, /* then it is said what is waited for */
-    LIMIT_MS = 600000,   /* until it must be ready: an image may have to be pulled */
+    PATIENCE_MS = 10000, /* after this, the reason for the wait is printed */
+    LIMIT_MS = 600000,   /* until the pod must be ready: an image may have to be pulled */
     SIGNAL_BASE = 128,
     PATH_BYTES = 1024,
 };
@@ -30,18 +30,18 @@ struct fetch {
     char name[NAME_BYTES];
     char token[2 * TOKEN_BYTES + 1];
     enum phase phase;
-    int result;                 /* of the phase OVER; its sentence is in cli->err */
-    int signal;                 /* which ends it, or 0 */
+    int result;                 /* set in the phase OVER; the sentence is in cli->err */
+    int signal;                 /* the signal that ends it, or 0 */
     struct kube_stream *stream; /* of the archive, while it is open */
     bool late;
     bool impatient;
-    char said[POD_WAITING_TEXT_BYTES]; /* of why it waits */
+    char said[POD_WAITING_TEXT_BYTES]; /* the last reason for the wait that was printed */
     struct pod_waiting waiting;
     struct tar_reader reader;
     uv_timer_t limit;
     uv_timer_t patience;
     uv_signal_t signals[SIGNALS_COUNT];
-    size_t open; /* handles */
+    size_t open; /* open handles */
 };
 
 static void finish(struct fetch *f, int result)
@@ -124,7 +124,7 @@ static bool is_ready(const json_t *pod)
     return strcmp(doc_text(ready, "status", ""), "True") == 0;
 }
 
-/* It has ended before it served anything. */
+/* Reports that the pod ended before it served anything. */
 static int explain_end(struct fetch *f, const json_t *pod)
 {
     const json_t *ended = doc_at(pod, "status.containerStatuses.0.state.terminated");
@@ -192,7 +192,7 @@ static void on_data(void *context, const char *bytes, size_t count)
 static void on_end(void *context, int code, const struct muster_err *err)
 {
     struct fetch *f = context;
-    f->stream = NULL; /* it has freed itself */
+    f->stream = NULL; /* the stream has freed itself */
     if (f->phase == OVER) {
         return;
     }
@@ -238,7 +238,7 @@ static int fetch_files(struct fetch *f, const struct kube_ref *pod)
     return r;
 }
 
-/* ---- from its making to its end ---- */
+/* ---- the pod's beginning and end ---- */
 
 static int make_names(struct fetch *f)
 {
@@ -257,7 +257,8 @@ static int make_names(struct fetch *f)
     return 0;
 }
 
-/* It ends by itself, and goes with its owner: a failure is said, and no more. */
+/* Deletes the pod. A failure is only reported, because the pod ends by itself and is deleted with
+ * its owner. */
 static void remove_pod(struct fetch *f, const struct kube_ref *pod)
 {
     struct muster_err err = MUSTER_ERR_INIT;

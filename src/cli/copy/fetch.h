@@ -8,13 +8,13 @@
 #include "cli/command/cli.h"
 
 struct fetch_order {
-    const json_t *pod;     /* the job's, or as it was made */
-    const char *container; /* whose mounts are meant */
-    const json_t *owner;   /* of the pod that is made; NULL: nobody */
+    const json_t *pod;     /* the job's pod, or a pod made from the job's template */
+    const char *container; /* the container whose mounts are meant */
+    const json_t *owner;   /* owner of the pod that is made; NULL: none */
     const char *image;     /* NULL: the container's */
     const char *path;
-    const char *to; /* the file or folder that it becomes */
+    const char *to; /* the file or folder to write */
 };
 
-/* 0, or 128 + the signal that ended it. */
+/* Returns 0, or 128 + the signal that ended the copy. */
 int fetch_run(struct cli *cli, const struct fetch_order *order);

@@ -9,9 +9,9 @@
 
 #include <string.h>
 
-enum { LIFE_S = 3600 }; /* also of one whose maker was killed */
+enum { LIFE_S = 3600 }; /* limits also a pod whose maker was killed */
 
-/* What a pod takes with it when it goes, or what says nothing of the job's results. */
+/* Kinds of volumes that are deleted with their pod, or that hold no results of the job. */
 static const char *const with_the_pod[] = {"emptyDir",  "secret",    "configMap", "downwardAPI",
                                            "projected", "ephemeral", "gitRepo",   "image"};
 
@@ -22,7 +22,7 @@ static bool outlives(const json_t *volume)
             return false;
         }
     }
-    return json_object_size(volume) > 1; /* with a name alone it is an emptyDir */
+    return json_object_size(volume) > 1; /* a volume with only a name is an emptyDir */
 }
 
 static json_t *program(void)
@@ -39,7 +39,8 @@ static void copy_field(struct build *b, json_t *to, const json_t *from, const ch
     }
 }
 
-/* The mounts of the volumes that stay, read-only; their paths go to the program, too. */
+/* Makes read-only mounts of the volumes that outlive the pod; adds their paths to the program's
+ * arguments, too. */
 static json_t *make_mounts(struct build *b, const json_t *spec, const json_t *container,
                            json_t *command, bool *ret_expanded)
 {
@@ -85,8 +86,8 @@ static void set_volumes(struct build *b, json_t *into, const json_t *spec, const
     }
 }
 
-/* Puts the helper on the pod's node. It must be there when the pod's folders lie there, or while
- * the pod runs; otherwise that node is preferred, as it has the image. */
+/* Puts the helper on the pod's node. That node is required if the pod's folders lie there, or while
+ * the pod runs; otherwise it is preferred, because it has the image. */
 static void set_node(struct build *b, json_t *into, const json_t *pod, bool of_node)
 {
     const char *node = doc_text(pod, "spec.nodeName", NULL),
@@ -150,7 +151,7 @@ static json_t *make_spec(struct build *b, const struct helper *h, const json_t *
     return made;
 }
 
-/* No controller is named: it is nobody's replica. */
+/* Sets the owner, but not as controller: the helper is not a replica. */
 static void set_owner(struct build *b, json_t *metadata, const json_t *owner)
 {
     if (*doc_text(owner, "metadata.uid", "")) {
@@ -165,7 +166,7 @@ static void set_owner(struct build *b, json_t *metadata, const json_t *owner)
 
 int helper_make(const struct helper *helper, json_t **ret, struct muster_err *err)
 {
-    static const char no_proxy[] = "sidecar.istio.io/inject"; /* it would stand before the server */
+    static const char no_proxy[] = "sidecar.istio.io/inject"; /* a proxy would take the requests */
     const char *pod = doc_text(helper->pod, "metadata.name", "");
     const json_t *container =
         doc_find(doc_at(helper->pod, "spec.containers"), "name", helper->container);

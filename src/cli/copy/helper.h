@@ -12,13 +12,13 @@
 enum { HELPER_PORT = 8080 };
 
 struct helper {
-    const json_t *pod;     /* the job's, or as it was made */
-    const char *container; /* whose mounts are meant */
-    const json_t *owner;   /* goes with it: the job, else the pod itself; NULL: nobody */
-    const char *image;     /* NULL: the container's */
+    const json_t *pod;     /* the job's pod, or a pod made from the job's template */
+    const char *container; /* the container whose mounts are meant */
+    const json_t *owner; /* the helper is deleted with it: the job, or the pod itself; NULL: none */
+    const char *image;   /* NULL: the container's */
     const char *name;
     const char *token;
-    const char *path; /* asked for */
+    const char *path; /* the requested path */
 };
 
 /* MUSTER_ENOENT: there is no such container, or it has no volume that outlives the pod. */

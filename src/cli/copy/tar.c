@@ -41,7 +41,7 @@ bool tar_is_over(const struct tar_reader *reader)
 
 /* ---- numbers and names of a header ---- */
 
-/* Octal digits between blanks; false when there is anything else. */
+/* Reads octal digits between blanks; false if there is anything else. */
 static bool read_octal(const char *field, size_t size, uint64_t *ret)
 {
     size_t at = 0;
@@ -76,7 +76,7 @@ static bool is_zero(const unsigned char *block)
     return true;
 }
 
-/* A field that fills its room has no NUL. */
+/* Joins the two parts of a name. A field that is full has no NUL. */
 static void join_name(const struct header *h, char ret[TAR_NAME_BYTES])
 {
     int prefix = (int)strnlen(h->prefix, sizeof h->prefix);
@@ -85,7 +85,7 @@ static void join_name(const struct header *h, char ret[TAR_NAME_BYTES])
              h->name);
 }
 
-/* A folder's name may end with a slash. */
+/* Removes slashes at the end, as a folder's name may have. */
 static void cut_slashes(char *name)
 {
     for (size_t n = strlen(name); n > 0 && name[n - 1] == '/'; n--) {
@@ -245,7 +245,7 @@ static int take_header(struct tar_reader *reader, struct muster_err *err)
     return 0;
 }
 
-/* The extension, the content or what is skipped has come whole. */
+/* Ends the extension, the content or the skipped part, which is complete now. */
 static int finish_part(struct tar_reader *reader, struct muster_err *err)
 {
     enum tar_state was = reader->state;

@@ -30,8 +30,9 @@ struct tar_entry {
     int64_t changed_unix_s;
 };
 
-/* 0, or a code that ends the reading. `data` comes `bytes` times in all for a file, in pieces;
- * `end` once after them, also of an empty file. Strings are borrowed for the call. */
+/* The functions that the reader calls; each returns 0, or a code that ends the reading. `data` gets
+ * a file's content in pieces, `bytes` bytes in all; `end` is called once after them, also for an
+ * empty file. Strings are borrowed for the call. */
 struct tar_events {
     int (*entry)(void *context, const struct tar_entry *entry, struct muster_err *err);
     int (*data)(void *context, const char *bytes, size_t count, struct muster_err *err);
@@ -39,10 +40,10 @@ struct tar_events {
     void *context;
 };
 
-/* What comes next. */
+/* What the reader expects next. */
 enum tar_state { TAR_HEADER, TAR_EXTENSION, TAR_CONTENT, TAR_SKIPPED, TAR_PADDING, TAR_OVER };
 
-/* What a pax header says of the entry after it. */
+/* What a pax header says about the entry after it. */
 struct tar_extension {
     char name[TAR_NAME_BYTES];
     char target[TAR_NAME_BYTES];
@@ -55,8 +56,8 @@ struct tar_reader {
     enum tar_state state;
     unsigned char block[TAR_BLOCK_BYTES];
     size_t block_used;
-    uint64_t left;       /* of the extension, the content or what is skipped */
-    size_t padding_left; /* after it, to the end of its block */
+    uint64_t left;       /* bytes left of the extension, the content or the skipped part */
+    size_t padding_left; /* bytes after that part, to the end of its block */
     bool saw_zero;       /* one block of zeros; the second is the end */
     struct buf records;  /* of a pax header */
     struct tar_extension next;
@@ -67,5 +68,5 @@ void tar_done(struct tar_reader *reader);
 
 int tar_feed(struct tar_reader *reader, const char *bytes, size_t count, struct muster_err *err);
 
-/* Its end mark has come: nothing is missing. */
+/* Whether the archive's end mark was read: nothing is missing. */
 bool tar_is_over(const struct tar_reader *reader);

@@ -80,7 +80,7 @@ static void end(struct archive *a)
     a->used += 2 * TAR_BLOCK_BYTES;
 }
 
-/* In pieces of `step` bytes. */
+/* Unpacks the archive in pieces of `step` bytes. */
 static int unpack(const struct archive *a, size_t step, bool *ret_over, struct muster_err *err)
 {
     struct unpack u;
@@ -192,7 +192,7 @@ static void nothing_is_written_elsewhere(void **state)
     free(outside);
 }
 
-/* A link that an earlier entry made, in the place of the file itself. */
+/* An earlier entry made a link in the place of the file itself. */
 static void a_link_is_not_written_through(void **state)
 {
     (void)state;
@@ -296,7 +296,7 @@ static void what_is_no_archive_is_refused(void **state)
 
     a.used = 0;
     add_block(&a, '5', "x", "", "", 0);
-    a.bytes[3] = 'y'; /* the checksum is of another name */
+    a.bytes[3] = 'y'; /* the checksum is that of another name */
     expect_refused(&a);
 
     static const char *const records[] = {"5 a\n",

@@ -41,7 +41,7 @@ void unpack_done(struct unpack *unpack)
 {
     struct stat there;
     if (unpack->file >= 0 && fstat(unpack->file, &there) == 0 && S_ISREG(there.st_mode)) {
-        (void)unlinkat(unpack->parent, unpack->leaf, 0); /* torn, it would look like a whole one */
+        (void)unlinkat(unpack->parent, unpack->leaf, 0); /* a torn file would look complete */
     }
     forget_file(unpack);
     close_fd(&unpack->folder);
@@ -68,7 +68,8 @@ static int refuse_name(const char *name, struct muster_err *err)
                        name);
 }
 
-/* What comes after the root's name: "" of the root, "a/b" below it; NULL: it is neither. */
+/* The part of a name after the root's name: "" for the root, "a/b" below it; NULL if it is neither.
+ */
 static const char *below_root(const char *name)
 {
     static const char root[] = "x";
@@ -79,7 +80,7 @@ static const char *below_root(const char *name)
     return name[length] == '\0' ? name + length : name[length] == '/' ? name + length + 1 : NULL;
 }
 
-/* The folder that holds the last name of `below`, no link on the way being followed. */
+/* Opens the folder that holds the last name of `below`, without following any link. */
 static int open_parent(struct unpack *u, const char *below, const char **ret_leaf,
                        struct muster_err *err)
 {
@@ -106,7 +107,7 @@ static int open_parent(struct unpack *u, const char *below, const char **ret_lea
     return 0;
 }
 
-/* The destination's own folder, wherever its path leads. */
+/* Opens the folder that holds the destination; links in its path are followed. */
 static int open_own_parent(struct unpack *u, const char **ret_leaf, struct muster_err *err)
 {
     const char *slash = strrchr(u->to, '/');
@@ -152,7 +153,7 @@ static int make_link(struct unpack *u, const char *leaf, const char *target, str
 static int begin_file(struct unpack *u, const char *leaf, const struct tar_entry *entry,
                       bool is_root, struct muster_err *err)
 {
-    int follow = is_root ? 0 : O_NOFOLLOW; /* where the user points, as cp does */
+    int follow = is_root ? 0 : O_NOFOLLOW; /* a link at the destination is followed, as by cp */
     u->leaf = strdup(leaf);
     if (!u->leaf) {
         return err_no_memory(err);

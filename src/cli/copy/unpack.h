@@ -12,9 +12,9 @@
 
 struct unpack {
     const char *to; /* borrowed */
-    bool has_root;  /* the first entry has come */
-    int folder;     /* the destination, when it is a folder; -1 */
-    int file;       /* which is written now; -1 */
+    bool has_root;  /* the first entry was read */
+    int folder;     /* the destination, if it is a folder, else -1 */
+    int file;       /* the file that is being written, or -1 */
     char *path;     /* its name, for messages */
     int parent;     /* the folder that it lies in */
     char *leaf;     /* its last name */
@@ -22,7 +22,7 @@ struct unpack {
 };
 
 void unpack_init(struct unpack *unpack, const char *to);
-/* What is not finished is removed. */
+/* Removes a file that is not finished. */
 void unpack_done(struct unpack *unpack);
 
 /* The functions to give to a reader of the archive. */

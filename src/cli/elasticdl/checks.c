@@ -36,7 +36,7 @@ static int refuse(const struct reader *t, const char *flag, const char *why)
     return muster_fail(t->err, MUSTER_EINVAL, "%s: --%s %s", verb(t), flag, why);
 }
 
-/* No document can hold other text. */
+/* Checks that all values are UTF-8: a document cannot hold other text. */
 static int check_text(const struct reader *t)
 {
     for (size_t i = 0; i < t->args->given_count; i++) {
@@ -102,7 +102,8 @@ static int read_counts(struct reader *t)
                                &t->checked.relaunches, t->err);
 }
 
-/* Never: ElasticDL's master makes the pods that it wants again. So does ExitCode here. */
+/* Reads the restart policy. With Never, ElasticDL's master makes the pods again that it wants; here
+ * ExitCode does that. */
 static int read_restarts(struct reader *t)
 {
     const char *unused = NULL;
@@ -145,8 +146,8 @@ static int check_class(const struct reader *t, const char *flag)
     return fault ? refuse(t, flag, fault) : 0;
 }
 
-/* A class; or the share of workers that have the class "high", where the others have "low". Of
- * ElasticDL's two forms high=0.5 rounds down, and 0.5 up. */
+/* Reads a PriorityClass, or the share of workers that have the class "high" while the others have
+ * "low". Of ElasticDL's two forms, high=0.5 rounds down and 0.5 rounds up. */
 static int read_worker_priority(struct reader *t)
 {
     static const char flag[] = "worker_pod_priority", named[] = "high=";
@@ -168,7 +169,7 @@ static int read_worker_priority(struct reader *t)
     return 0;
 }
 
-/* What evaluate and predict are about. */
+/* Checks that evaluate and predict have the flags that they need. */
 static int read_task(const struct reader *t)
 {
     static const char *const needed[] = {"validation_data", "prediction_data",
@@ -194,7 +195,7 @@ static int read_checkpoints(struct reader *t)
     return r;
 }
 
-/* Evaluation and prediction have no steps. */
+/* Reads a number that is about steps; evaluation and prediction have none. */
 static int read_of_steps(struct reader *t, const char *flag, int64_t most, int64_t *ret)
 {
     bool trains = !args_has(t->args, "validation_data") && !args_has(t->args, "prediction_data");

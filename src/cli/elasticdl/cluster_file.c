@@ -25,7 +25,7 @@ enum { LIMIT_S = 30, ANSWER_BYTES_MAX = 4 << 20, NOT_STARTED = 127 };
 struct call {
     const char *python;
     const char *file;
-    int question; /* files in memory: nobody waits for a reader */
+    int question; /* both are files in memory, so nobody waits for a reader */
     int answer;
 };
 

@@ -14,7 +14,7 @@ enum { ROLES = 2, NAME_BYTES = 80, FIELD_BYTES = 128 };
 static const struct role {
     const char *replica; /* its path in the job */
     const char *type;
-    const char *pod_before, *pod_behind; /* around the job's name */
+    const char *pod_before, *pod_behind; /* texts around the job's name */
     const char *service_behind;
 } roles[ROLES] = {
     {"spec.pytorchReplicaSpecs.Master", "master", "elasticdl-", "-master", "-master-0"},
@@ -30,7 +30,7 @@ static json_t *make_labels(struct build *b, const struct role *role, const char 
                                     job, "elasticdl-replica-type", role->type));
 }
 
-/* It has annotations, none, so that a function may add some. */
+/* Starts an object. Its map of annotations exists but is empty, so that a function may add some. */
 static json_t *start_object(struct build *b, const json_t *job, const struct role *role,
                             const char *kind, const char *name)
 {
@@ -101,7 +101,8 @@ static bool is_same(const json_t *a, const json_t *b)
     return (is_empty(a) && is_empty(b)) || json_equal(a, b);
 }
 
-/* The first field of a part that has changed and is none of `may_change`; "" when there is none. */
+/* Finds the first field of a part that has changed and is not in `may_change`; "" if there is none.
+ */
 static void find_change(const json_t *given, const json_t *returned, const char *part,
                         const char *const *may_change, char ret[FIELD_BYTES])
 {
@@ -156,7 +157,8 @@ static int check_service(const json_t *given, const json_t *service, struct must
                                  field);
 }
 
-/* The replica has policies that pods have not: its own stays unless the function sets another. */
+/* Makes the replica's template from the returned pod. A replica may have restart policies that pods
+ * cannot have: its own stays unless the function sets another. */
 static void take_pod(struct build *b, json_t *replica, const json_t *given, const json_t *pod)
 {
     static const char *const maps[] = {"labels", "annotations"};

@@ -10,10 +10,10 @@
 #include <jansson.h>
 #include <muster/err.h>
 
-/* The pods and Services of a job, as objects of the API; the caller releases *ret. */
+/* Makes the pods and Services of a job, as objects of the API; the caller releases *ret. */
 int cluster_functions_ask(const json_t *job, json_t **ret, struct muster_err *err);
 
 /* Puts labels, annotations, spec and restart policy of the answer's pods into the job's templates.
- * MUSTER_EDATA for what no template can hold, and for Services that are not as they were asked. */
+ * MUSTER_EDATA if a pod has a change that no template can hold, or if a Service was changed. */
 int cluster_functions_take(json_t *job, const json_t *asked, const json_t *answer,
                            struct muster_err *err);

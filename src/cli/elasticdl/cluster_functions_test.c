@@ -74,7 +74,7 @@ static void what_a_pod_may_say_becomes_the_templates(void **state)
     doc_set_text(pod, "spec.nodeName", "n1");
     doc_set(json_array_get(json_object_get(answer, "pods"), 0), "metadata.annotations",
             json_null());
-    json_object_del(doc_at(answer, "services.0.metadata"), "annotations"); /* none, either way */
+    json_object_del(doc_at(answer, "services.0.metadata"), "annotations"); /* no annotations */
     assert_int_equal(cluster_functions_take(job, asked, answer, &err), 0);
 
     const json_t *worker = doc_at(job, "spec.pytorchReplicaSpecs.Worker");
@@ -109,7 +109,7 @@ static void functions_that_change_nothing_leave_the_job(void **state)
     for (const char *const *role = (const char *const[]){"Master", "Worker", NULL}; *role; role++) {
         json_t *specs = doc_at(job, "spec.pytorchReplicaSpecs");
         json_t *template = json_object_get(json_object_get(specs, *role), "template");
-        check_text(template, "metadata.labels.app", "elasticdl"); /* as all pods of ElasticDL */
+        check_text(template, "metadata.labels.app", "elasticdl"); /* as for all pods of ElasticDL */
         json_object_del(template, "metadata");
     }
     assert_true(json_equal(job, before));

@@ -7,9 +7,10 @@
 #include <jansson.h>
 #include <muster/err.h>
 
-/* JSON as it is, or in base64; {} of "". */
+/* Reads JSON, as it is or in base64; "" gives {}. */
 int cluster_spec_read(const char *text, json_t **ret, struct muster_err *err);
 
-/* Adds what it says of all pods, and of those of `kind` ("master", "worker"), to a pod template. */
+/* Adds what the spec says about all pods, and about those of `kind` ("master", "worker"), to a pod
+ * template. */
 int cluster_spec_apply(const json_t *spec, const char *kind, json_t *template,
                        struct muster_err *err);

@@ -14,7 +14,7 @@
 #define FLAG "journal_volume"
 #define MOUNT_PATH "/var/lib/muster"
 #define VOLUME_NAME "journal"
-#define ACCOUNT "elasticdl-coordinator" /* of deploy/elasticdl-rbac.yaml */
+#define ACCOUNT "elasticdl-coordinator" /* defined in deploy/elasticdl-rbac.yaml */
 
 static int make_default(struct journal_place *ret, struct muster_err *err)
 {
@@ -23,7 +23,7 @@ static int make_default(struct journal_place *ret, struct muster_err *err)
     return ret->volume && ret->mount ? 0 : err_no_memory(err);
 }
 
-/* It is written as --volume is, less the place where it is mounted. */
+/* Reads a volume that is written as for --volume, but without mount_path. */
 static int read_volume(const char *text, struct journal_place *ret, struct muster_err *err)
 {
     muster_auto(doc) json_t *volumes = NULL;
@@ -69,8 +69,9 @@ const char *journal_folder(const struct journal_place *place)
     return place->outlives_pod ? MOUNT_PATH "/$(MUSTER_JOB_UID)" : MOUNT_PATH;
 }
 
-/* What outlives the pod may outlive its node: it must not be older than what was announced. And two
- * pods may reach it, where a node goes on that the cluster has given up. */
+/* A journal that outlives the pod may outlive its node: it must not be older than what was
+ * announced (--durable). Two pods may reach it, if a node goes on that the cluster has given up
+ * (--lease). */
 void journal_add_words(const struct journal_place *place, const char *job, struct build *b,
                        json_t *command)
 {

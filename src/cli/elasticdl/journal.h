@@ -13,21 +13,21 @@
 
 struct journal_place {
     bool outlives_pod;
-    json_t *volume, *mount; /* called journal */
+    json_t *volume, *mount; /* both have the name "journal" */
 };
 
-/* "claim_name=CLAIM" or "host_path=PATH", with sub_path and type where they are needed; "": the
- * folder that goes with the pod. */
+/* Reads "claim_name=CLAIM" or "host_path=PATH", with sub_path and type if needed; "" means the
+ * folder that is deleted with the pod. */
 int journal_place_read(const char *text, struct journal_place *ret, struct muster_err *err);
 void journal_place_done(struct journal_place *place);
 
-/* The folder in the container. A volume may have the journals of many jobs: each lies below its
- * job's uid. */
+/* The folder in the container. A volume may have the journals of many jobs: each job has a folder
+ * that is named by its uid. */
 const char *journal_folder(const struct journal_place *place);
 
-/* What the coordinator of that job is told besides. */
+/* Adds the options that the job's coordinator needs in addition. */
 void journal_add_words(const struct journal_place *place, const char *job, struct build *b,
                        json_t *command);
-/* And the account by which it may keep its Lease. */
+/* Adds the volume, and the account by which the coordinator may keep its Lease. */
 void journal_add_volume(const struct journal_place *place, struct build *b, json_t *pod,
                         json_t *container);

@@ -8,14 +8,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Are these `length` bytes a key? */
+/* Whether these `length` bytes are a key. */
 typedef bool pair_is_key_fn(const char *at, size_t length);
 
-/* How long the value at `at` is: to the next `separator` after which a KEY= follows, or to the end;
- * separators at the end are not the value's. */
+/* The length of the value at `at`: up to the next `separator` before a KEY=, or up to the end;
+ * separators at the end do not belong to the value. */
 size_t pair_value_length(const char *at, char separator, pair_is_key_fn *is_key);
 
 const char *pair_skip_blanks(const char *at);
 
-/* A copy of these bytes without blanks around them, for the caller to free; NULL without memory. */
+/* A copy of these bytes without blanks around them, for the caller to free; NULL if out of memory.
+ */
 char *pair_trimmed(const char *at, size_t length);

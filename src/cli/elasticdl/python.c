@@ -26,8 +26,8 @@ static bool is_program(const char *path, const char *module)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Nothing is imported: that takes seconds. This folder is not searched. A python that does not
- * answer has none. */
+/* Whether this python has the module. Nothing is imported, because that takes seconds, and the
+ * current folder is not searched. A python that does not answer has no module. */
 static bool has_module(const char *path, const char *module)
 {
     static const char question[] =
@@ -52,7 +52,7 @@ static bool has_module(const char *path, const char *module)
     return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* The first of that name in the folders of PATH that fits; the caller frees. */
+/* Finds the first program of that name in the folders of PATH that fits; the caller frees it. */
 static char *find(const char *name, fits_fn *fits, const char *module)
 {
     const char *path = getenv("PATH");
@@ -84,8 +84,8 @@ static uint64_t hash(const char *text)
     return h;
 }
 
-/* A symbolic link would be another folder's python, without the packages of a virtual environment.
- */
+/* Makes a script that calls the python. With a symbolic link, python would look for its packages in
+ * another folder, and not find those of a virtual environment. */
 static char *script_of(const char *python)
 {
     struct buf text;
@@ -101,7 +101,8 @@ static char *script_of(const char *python)
     return script;
 }
 
-/* A folder for each interpreter: a job that runs keeps its own. */
+/* Writes the script. Each interpreter has its own folder, so that a running job keeps its script.
+ */
 static int write_script(const struct home *home, const char *python, char **ret_folder,
                         struct muster_err *err)
 {

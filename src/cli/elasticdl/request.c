@@ -36,7 +36,7 @@ enum {
     COMMAND_BYTES = 1 << 20
 };
 
-/* --- what is said --- */
+/* --- messages --- */
 
 void request_say(const struct cli *cli, const char *format, ...)
 {
@@ -74,13 +74,14 @@ static bool is_quiet(const struct cli *cli)
     return strcasecmp(level, "DEBUG") != 0 && strcasecmp(level, "INFO") != 0;
 }
 
-/* The objects are for a cluster: a file, or the one that this line names. */
+/* Whether the objects are for a cluster: they are written to a file, or this line names the
+ * cluster. */
 static bool is_for_cluster(const struct cli *cli)
 {
     return cli_on_cluster(cli) || args_text(&cli->args, "yaml");
 }
 
-/* The flags of this line that change nothing here. */
+/* Prints the flags of this line that have no effect here. */
 static void say_without_effect(const struct cli *cli)
 {
     struct buf names;
@@ -131,7 +132,7 @@ static int populate_by(struct cli *cli, const regex_t *pattern)
     return r;
 }
 
-/* Names, or patterns of whole names. */
+/* Adds the variables of --populate_env_names, which has names or patterns of whole names. */
 static int populate(struct cli *cli)
 {
     const char *list = args_value(&cli->args, "populate_env_names");
@@ -170,7 +171,8 @@ static char *join(const char *const *words)
     return buf_steal(&out);
 }
 
-/* Words after "--" are the job's command, as run has them; its name is made of them as there. */
+/* Takes the words after "--" as the job's command, as run does; the job's name is made from them as
+ * in run. */
 static int take_words(struct cli *cli)
 {
     struct args *args = &cli->args;
@@ -197,8 +199,8 @@ static int take_words(struct cli *cli)
 
 /* --- the objects --- */
 
-/* The folder lies below the job's own, and is deleted with it. The uid is known when the
- * coordinator starts. */
+/* Makes the path of the coordinator's folder, which is deleted with the job. The uid is known when
+ * the coordinator starts. */
 static int find_folder(struct cli *cli, char **ret)
 {
     struct home home;
@@ -215,8 +217,8 @@ static int find_folder(struct cli *cli, char **ret)
     return r;
 }
 
-/* A job for a cluster has its token in a Secret. One for this machine has the program and folder of
- * this machine, and its token beside the object. */
+/* Makes the objects. A job for a cluster has its token in a Secret. A job for this machine has this
+ * machine's program and folder, and its token is sent beside the object. */
 static int make_objects(struct cli *cli, json_t **ret_secret, json_t **ret_job)
 {
     char token[TOKEN_TEXT];
@@ -235,7 +237,7 @@ static int make_objects(struct cli *cli, json_t **ret_secret, json_t **ret_job)
     return r < 0 || cluster ? r : environment_give(cli, "", "MUSTER_COORDINATOR_TOKEN", token);
 }
 
-/* Held against the same checks as a file's, and against this machine, where it is to run here. */
+/* Checks an object as if it came from a file, and against this machine if it is to run here. */
 static int check_object(struct cli *cli, const json_t *object, struct objects *ret)
 {
     char label[64];
@@ -247,7 +249,8 @@ static int check_object(struct cli *cli, const json_t *object, struct objects *r
                 : err_no_memory(&cli->err);
 }
 
-/* Pods are of an image; what this machine calls python is nothing to them. */
+/* Checks that pods of a cluster have an image, which has its own python; gives a python to workers
+ * of this machine. */
 static int fit_to_site(struct cli *cli)
 {
     if (!cli_on_cluster(cli)) {

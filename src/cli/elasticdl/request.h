@@ -7,12 +7,12 @@
 
 #include "cli/submit/objects.h"
 
-/* *ret holds what was made also when it fails: the job, after its Secret where it is for a cluster;
- * *ret_jobs: how many of them are jobs. */
+/* *ret holds what was made, also on failure: the job, after its Secret if it is for a cluster.
+ * *ret_jobs is the number of jobs in it. */
 int request_objects(struct cli *cli, struct objects *ret, size_t *ret_jobs);
 
-/* --yaml FILE was given: writes the objects there, only their owner may read it (a token is in
- * them), and sets *ret. */
+/* If --yaml FILE is given, writes the objects to the file and sets *ret. Only the file's owner may
+ * read it, because it has a token. */
 int request_write(struct cli *cli, bool *ret);
 
 /* Prints on standard error and into --log_file_path. */

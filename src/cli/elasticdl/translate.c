@@ -29,7 +29,7 @@ struct translation {
     struct checked flags;
     json_t *spec;   /* --cluster_spec_json */
     json_t *own;    /* --envs */
-    int64_t peer_s; /* how long the others may wait for a worker; 0: not said */
+    int64_t peer_s; /* how long the others may wait for a worker; 0: not given */
     struct journal_place journal;
     json_t *secret; /* or NULL */
 };
@@ -47,7 +47,8 @@ static const char *verb(const struct translation *t)
 
 /* --- the parts of a pod --- */
 
-/* A limit that is not given is the request, as ElasticDL has it, where that is given. */
+/* Sets requests and limits. A limit that is not given is equal to the request, if that is given, as
+ * in ElasticDL. */
 static int set_resources(struct translation *t, const char *who, json_t *container)
 {
     char request[64], limit[64];
@@ -79,7 +80,8 @@ static void add_variable(struct translation *t, json_t *env, const char *name, j
     build_add(&t->build, env, entry);
 }
 
-/* The Secret's where there is one; else it comes beside the object. */
+/* Adds the token from the Secret, if there is one; otherwise the token is sent beside the object.
+ */
 static void add_token(struct translation *t, json_t *env)
 {
     if (t->secret) {
@@ -122,7 +124,7 @@ static void add_command(struct translation *t, json_t *container)
     const char *folder = t->site->folder ? t->site->folder : journal_folder(&t->journal);
     const char *program = t->site->program ? t->site->program : "muster";
     build_add(&t->build, command, job_literal(program));
-    add_word(t, command, "keep"); /* at once, where a kubelet waits for 10 s and more */
+    add_word(t, command, "keep"); /* restarts at once; a kubelet waits for 10 s and more */
     add_word(t, command, "--");
     build_add(&t->build, command, job_literal(program));
     add_word(t, command, "coordinator");
@@ -154,7 +156,7 @@ static int add_master(struct translation *t, json_t *specs)
     json_t *container = start_container(t, template, MUSTER_IMAGE);
     json_t *pod = doc_at(template, "spec");
     add_command(t, container);
-    if (!t->site->folder) { /* a kubelet has why the job has failed from there */
+    if (!t->site->folder) { /* from there a kubelet reads why the job has failed */
         build_text(&t->build, container, "terminationMessagePolicy", "FallbackToLogsOnError");
     }
     json_t *env = build_array_at(&t->build, container, "env");
@@ -170,7 +172,7 @@ static int add_master(struct translation *t, json_t *specs)
 
 /* --- the workers --- */
 
-/* What `evaluate` and `predict` say besides. */
+/* Adds the variables that only `evaluate` and `predict` set. */
 static void add_task(struct translation *t, json_t *env)
 {
     static const struct {
@@ -203,7 +205,7 @@ static void add_checkpoints(struct translation *t, json_t *env)
     }
 }
 
-/* Of each worker, or of a step. */
+/* Adds the number of micro-batches, of each worker or of a step. */
 static void add_micro_batches(struct translation *t, json_t *env)
 {
     int64_t each = t->flags.each;
@@ -211,7 +213,7 @@ static void add_micro_batches(struct translation *t, json_t *env)
                  json_sprintf("%lld", (long long)(each > 0 ? each : t->flags.workers)));
 }
 
-/* The user's, which win over those of before. */
+/* Adds the user's variables, which replace earlier ones of the same name. */
 static void add_own(struct translation *t, const json_t *own, json_t *env)
 {
     size_t i;
@@ -259,8 +261,8 @@ static bool is_mounted(const json_t *mounts, const char *folder)
     return false;
 }
 
-/* In a cluster files outside of volumes are lost with their pod; here the folder belongs to this
- * machine. */
+/* Checks that checkpoints are in a volume: in a cluster, files outside of volumes are lost with
+ * their pod; here the folder belongs to this machine. */
 static int check_checkpoints(const struct translation *t, const json_t *mounts)
 {
     const char *folder = args_text(t->args, "checkpoint_dir");
@@ -305,7 +307,8 @@ static int add_workers(struct translation *t, json_t *specs)
 
 /* --- the job --- */
 
-/* A file's objects go where kubectl is told to create them, unless the line says where. */
+/* The namespace of the objects. Objects in a file are created where kubectl is told to, unless the
+ * line has a namespace. */
 static const char *namespace_of(const struct translation *t)
 {
     size_t at = 0;
@@ -349,7 +352,8 @@ static json_t *start_job(struct translation *t)
     return job;
 }
 
-/* The file comes first: it may set a field as a whole, to which the JSON then adds. */
+/* Applies --cluster_spec, then --cluster_spec_json: the file may set a field as a whole, to which
+ * the JSON then adds. */
 static int change_pods(struct translation *t, json_t *job)
 {
     const char *file = args_text(t->args, "cluster_spec");

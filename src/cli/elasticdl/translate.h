@@ -19,6 +19,6 @@ struct translate_site {
     int (*run_file)(const char *file, json_t *job, struct muster_err *err);
 };
 
-/* The job, after its Secret where there is one. MUSTER_EINVAL names the flag that is wrong. */
+/* Makes the job, and its Secret if there is one. MUSTER_EINVAL names the flag that is wrong. */
 int translate_objects(const struct args *args, const struct translate_site *site,
                       json_t **ret_secret, json_t **ret_job, struct muster_err *err);

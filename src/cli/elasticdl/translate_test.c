@@ -65,7 +65,7 @@ static void done(struct translated *t)
     json_decref(t->job);
 }
 
-/* Prints the objects as a file, in which lint must find no error. */
+/* Prints the objects as a file; lint must find no error in it. */
 static char *print(const struct translated *t)
 {
     char *job = yaml_print(t->job);
@@ -182,7 +182,7 @@ static void command_lines_become_jobs(void **state)
          {"predict", "--job_name=j", "--job_command=x", "--prediction_data=/data/$(new)",
           "--checkpoint_dir_for_init=/model", NULL}},
         {"defaults-of-others",
-         &here, /* that ask for nothing */
+         &here, /* defaults that ask for nothing */
          {J("--num_ps_pods=0", "--use_async=False", "--grads_to_wait", "1", "--max_step=0",
             "--need_tf_config", "false", "--model_def=", "--ps_is_critical=true")}},
         {"booleans",
@@ -201,7 +201,7 @@ static void command_lines_become_jobs(void **state)
     }
 }
 
-/* The token is in no object that is made for this machine. */
+/* An object that is made for this machine never has the token. */
 static void a_token_is_in_the_secret_alone(void **state)
 {
     (void)state;
@@ -231,7 +231,7 @@ static void command_lines_that_are_refused(void **state)
         const char *says;
         const char *words[WORDS_MAX];
     } table[] = {
-        /* Defect 17: unknown flags were dropped. */
+        /* Defect 17: unknown flags were ignored. */
         {"unknown option --wrokers; did you mean --num_workers? (elasticdl train --help)",
          {J("--wrokers=9")}},
         {"unknown option --job_nam; did you mean --job_name?", {J("--job_nam=x")}},

@@ -112,7 +112,8 @@ int values_peer_limit(const json_t *variables, int64_t *ret_s, struct muster_err
 
 /* --- resources --- */
 
-/* "gpu" is NVIDIA's; a vendor's own is "amd.com/gpu"; NULL when it is none. */
+/* The resource of this name: "gpu" is NVIDIA's, and another vendor's is written as "amd.com/gpu";
+ * NULL if the name is not a resource. */
 static const char *resource_of(const char *name)
 {
     static const char *const table[][2] = {{"cpu", "cpu"},

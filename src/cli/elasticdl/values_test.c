@@ -38,7 +38,7 @@ static void a_value_keeps_its_equals_signs_and_commas(void **state)
         {" A=1, B=2 ", "[{\"name\":\"A\",\"value\":\"1\"},{\"name\":\"B\",\"value\":\"2 \"}]"},
         {"A=1,", "[{\"name\":\"A\",\"value\":\"1\"}]"},
         {"A='x y'\"z\"", "[{\"name\":\"A\",\"value\":\"'x y'\\\"z\\\"\"}]"},
-        {"A=$(B)$$", "[{\"name\":\"A\",\"value\":\"$$(B)$$$\"}]"}, /* comes out as it is */
+        {"A=$(B)$$", "[{\"name\":\"A\",\"value\":\"$$(B)$$$\"}]"}, /* the value stays as it is */
         {"A===", "[{\"name\":\"A\",\"value\":\"==\"}]"},
         {"", "[]"},
         {"A", "has no ="},
@@ -63,7 +63,7 @@ static void how_long_to_wait_for_a_worker(void **state)
     (void)state;
     static const struct {
         const char *variables;
-        int64_t expected_s; /* < 0: it is refused */
+        int64_t expected_s; /* < 0: the value is refused */
     } table[] = {{"A=1", 0},
                  {"HOROVOD_GLOO_TIMEOUT_SECONDS=60", 60},
                  {"HOROVOD_GLOO_TIMEOUT_SECONDS=60,HOROVOD_GLOO_TIMEOUT_SECONDS=9", 9},

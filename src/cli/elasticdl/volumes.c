@@ -26,8 +26,8 @@ static bool is_volume_key(const char *at, size_t length)
 }
 
 struct volume {
-    const char *flag;       /* that says so */
-    const char *text;       /* of this one */
+    const char *flag;       /* the flag that has the volume */
+    const char *text;       /* the text of this volume */
     char *values[KEYS_MAX]; /* by volume_keys */
 };
 enum volume_key { HOST_PATH, CLAIM_NAME, MOUNT_PATH, SUB_PATH, TYPE, KEY_COUNT };
@@ -64,7 +64,7 @@ static size_t shorter(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* One pair; *at is moved behind it. */
+/* Reads one pair and moves *at behind it. */
 static int read_pair(struct volume *v, const char **at, struct muster_err *err)
 {
     size_t length = strcspn(*at, "=");
@@ -112,7 +112,7 @@ static int check_volume(const struct volume *v, struct muster_err *err)
     return 0;
 }
 
-/* The name of the volume that is there already, or of a new one. */
+/* The name of the same volume, if it is already in the list, or of a new one, which is added. */
 static const char *volume_name(json_t *volumes, const char *job, const struct volume *v)
 {
     bool is_host = v->values[HOST_PATH] != NULL;

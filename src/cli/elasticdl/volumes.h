@@ -8,7 +8,7 @@
 #include <jansson.h>
 #include <muster/err.h>
 
-/* "host_path=/a,mount_path=/b;claim_name=c,mount_path=/d": the pod's volumes, called
+/* Reads "host_path=/a,mount_path=/b;claim_name=c,mount_path=/d" as the pod's volumes, called
  * <job>-volume-0 …, and the container's mounts. A path may contain any character, as long as what
  * follows a comma or semicolon in it is not one of the keys. */
 int volumes_read(const char *flag, const char *text, const char *job, json_t **ret_volumes,

@@ -71,7 +71,7 @@ static const char example[] =
 
 /* --- init --- */
 
-/* A word of a Dockerfile: what would end its line, or be more than one word, is none. */
+/* Checks that each value is one word of a Dockerfile, which does not end its line. */
 static int check_words(struct cli *cli)
 {
     static const char *const flags[] = {"base_image", "model_zoo", "extra_pypi_index",
@@ -102,14 +102,14 @@ static void add_packages(const struct cli *cli, struct buf *out)
     const char *index = args_text(&cli->args, "extra_pypi_index");
     const char *extra = index ? " --extra-index-url=" : "";
     index = index ? index : "";
-    if (folder) { /* first: of elasticdl_api there is one of ElasticDL's own, too */
+    if (folder) { /* first, because ElasticDL has an elasticdl_api of its own, too */
         buf_format(out, "COPY %s /packages\nRUN pip install%s%s /packages/*.whl\n", folder, extra,
                    index);
     }
     buf_format(out, "RUN pip install%s%s torch\n", extra, index);
 }
 
-/* A file of that name that is here may be the same, not another one. */
+/* Copies the file here. If a file of that name exists here, it must have the same content. */
 static int copy_here(struct cli *cli, const char *path, const char *name)
 {
     muster_auto(free) char *text = NULL;
@@ -127,8 +127,8 @@ static int copy_here(struct cli *cli, const char *path, const char *name)
                              path);
 }
 
-/* An image is built of this folder alone: a file from elsewhere is copied here, as by ElasticDL.
- * *ret: its path here, or NULL. */
+/* Copies a file from elsewhere into this folder, as ElasticDL does, because an image is built from
+ * this folder only. *ret is its path here, or NULL. */
 static int bring_spec(struct cli *cli, const char **ret)
 {
     const char *path = args_text(&cli->args, "cluster_spec");

@@ -6,10 +6,10 @@
 
 #include "cli/command/cli.h"
 
-/* Writes Dockerfile, and FOLDER/example.py where the folder is not there. MUSTER_EEXIST: a
- * Dockerfile is. */
+/* Writes a Dockerfile, and FOLDER/example.py if the folder does not exist. MUSTER_EEXIST: there is
+ * a Dockerfile. */
 int zoo_init(struct cli *cli);
 
-/* Calls docker, or podman. Returns its exit status, or MUSTER_ENOENT where neither is. */
+/* Calls docker, or podman. Returns its exit status, or MUSTER_ENOENT if neither is installed. */
 int zoo_build(struct cli *cli, const char *folder, const char *image);
 int zoo_push(struct cli *cli, const char *image);

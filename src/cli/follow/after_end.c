@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum {
-    NOTICE_MS = 10000, /* after the end: the ranks that still run are named */
+    NOTICE_MS = 10000, /* from then on, the ranks that still run are named */
     GPU_NOTICE_MS = 1000,
     DELETED_NOTICE_MS = 1000,
     NAMES_BYTES_MAX = 4096,
@@ -49,7 +49,7 @@ static void tell_who_runs(const struct followed_job *j)
     buf_done(&names);
 }
 
-/* The controller's word about GPUs that ranks hold after the end. */
+/* Prints the controller's event about GPUs that ranks hold after the end. */
 static void tell_gpu_grace(struct followed_job *j)
 {
     muster_auto(doc) json_t *answer = NULL;
@@ -78,7 +78,7 @@ static void end_stragglers(struct followed_job *j)
     }
 }
 
-/* Once each, when its time has come. */
+/* True once, when `after_ms` have passed since the job's end. */
 static bool is_due(const struct followed_job *j, bool *done, int64_t after_ms)
 {
     bool due = !*done && after_ms >= 0 && clock_ms() - j->over_ms >= after_ms;

@@ -7,5 +7,5 @@
 
 #include "cli/follow/followed.h"
 
-/* Says and does what is due now. */
+/* Prints the messages that are due now, and ends the ranks that are to end now. */
 void after_end_check(struct followed_job *job);

@@ -10,7 +10,7 @@
 
 enum { SENTENCE_BYTES_MAX = 4096, NAMED_MAX = 8 };
 
-/* The end that counts, of the main container: NULL while there is none. */
+/* How the main container ended, in the attempt that counts; NULL while it has not ended. */
 static const json_t *end_of(const json_t *pod)
 {
     const json_t *status = ranks_container_status(pod, ranks_main_container(pod));

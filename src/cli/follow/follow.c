@@ -76,13 +76,13 @@ static void pod_changed(void *context, enum kube_change change, const json_t *po
     const json_t *before = json_object_get(j->pods, name);
     const char *uid = doc_text(pod, "metadata.uid", "");
     if (!control_owns(doc_text(j->object, "metadata.uid", ""), pod)) {
-        return; /* an older job of this name had it, and it may take its time to end */
+        return; /* it belongs to an older job of this name, which may take its time to end */
     }
     struct buf notes;
     buf_init(&notes, NOTES_BYTES_MAX);
     const json_t *any_before = before;
     if (before && strcmp(doc_text(before, "metadata.uid", ""), uid) != 0) {
-        before = NULL; /* made again under the same name */
+        before = NULL; /* the pod was made again under the same name */
         json_object_del(j->places, name);
     }
     if (change != KUBE_DELETED) {
@@ -105,7 +105,7 @@ static void job_changed(void *context, enum kube_change change, const json_t *jo
     struct followed_job *j = context;
     j->seen = true;
     if (strcmp(doc_text(job, "metadata.uid", ""), doc_text(j->object, "metadata.uid", "")) != 0) {
-        j->deleted = true; /* another one has its name now */
+        j->deleted = true; /* another job has its name now */
     } else {
         struct buf notes;
         buf_init(&notes, NOTES_BYTES_MAX);
@@ -126,7 +126,7 @@ static void job_changed(void *context, enum kube_change change, const json_t *jo
 
 static void on_tick(uv_timer_t *timer)
 {
-    (void)timer; /* uv_run returns, and follow_run looks at what waits for a time */
+    (void)timer; /* uv_run returns, and follow_run checks what is due */
 }
 
 void follow_init(struct follow *follow, struct cli *cli, struct screen *screen, bool quiet)
@@ -136,8 +136,8 @@ void follow_init(struct follow *follow, struct cli *cli, struct screen *screen, 
     uv_timer_start(&follow->tick, on_tick, TICK_MS, TICK_MS);
 }
 
-/* Takes the end of a job that was deleted before its watch began from the history: no change will
- * tell of it. */
+/* Reads from the history how a job ended that was deleted before its watch began, because the watch
+ * will not report it. */
 static void catch_up(struct followed_job *j)
 {
     muster_auto(doc) json_t *run = runs_find_uid(j->follow->cli, j->namespace, j->name,
@@ -214,11 +214,11 @@ static bool pods_ended(const struct followed_job *j)
     return true;
 }
 
-/* How long to wait for the pods and logs of a job that has ended. Ranks of a job that succeeded run
- * to their end (cleanPodPolicy None; after_end_check reports and bounds this). Ranks of a job that
- * was deleted, or that somebody else stops (muster down), have their grace period. What a failed
- * job leaves ends with the lease. A user who asked for the end by a signal waits for it, and may
- * ask again. */
+/* The time until which to wait for the pods and logs of a job that has ended. Ranks of a job that
+ * succeeded run to their end (cleanPodPolicy None; after_end_check reports and bounds this). Ranks
+ * of a job that was deleted, or that somebody else stops (muster down), have their grace period.
+ * The ranks that a failed job leaves are ended with the lease. A user who asked for the end by a
+ * signal waits for it, and may ask again. */
 static int64_t give_up_ms(const struct followed_job *j)
 {
     bool succeeded = verdict_of(j->object, NULL, j->deleted).end == VERDICT_SUCCEEDED;
@@ -233,8 +233,8 @@ static int64_t give_up_ms(const struct followed_job *j)
     return j->over_ms + (pod_logs_settled(j->logs) ? LAST_MS : DRAIN_MS);
 }
 
-/* True when the job's counts agree with pods that have all ended. They follow a moment later, and
- * what is reported at the end is to agree. */
+/* Whether the job's counts agree with its pods, which have all ended. The counts are updated a
+ * moment later, and the report at the end must be consistent. */
 static bool counts_settled(const struct followed_job *j)
 {
     const char *role;
@@ -268,8 +268,8 @@ static bool all_done(struct follow *f)
     return true;
 }
 
-/* When the reader of our output has gone, nobody waits for this run. A full disk, however, is no
- * reason to end a training: its logs are kept elsewhere, too. */
+/* Ends the run if the reader of our output has gone, because nobody waits for it then. A full disk,
+ * however, is no reason to end a training: its logs are kept elsewhere, too. */
 static void check_output(struct follow *f)
 {
     int why = f->screen->write_errno;
@@ -284,7 +284,7 @@ static void check_output(struct follow *f)
     }
 }
 
-/* Ends jobs that wait for what this machine does not have: they would wait for ever. */
+/* Ends jobs that wait for something that this machine does not have: they would wait for ever. */
 static void end_hopeless(struct follow *f)
 {
     for (size_t i = 0; i < f->job_count; i++) {
@@ -329,7 +329,7 @@ void follow_run(struct follow *follow)
     }
     for (size_t i = 0; i < follow->job_count && !follow->killed; i++) {
         struct followed_job *j = &follow->jobs[i];
-        pod_logs_finish(j->logs); /* the controller may have too much to do to give them in time */
+        pod_logs_finish(j->logs); /* the controller may be too busy to send them in time */
         places_refresh(follow->cli, j->pods, j->places);
     }
     screen_drain(follow->screen);

@@ -8,7 +8,7 @@
 
 void follow_init(struct follow *follow, struct cli *cli, struct screen *screen, bool quiet);
 
-/* `job` as the API returned it at its creation. */
+/* Adds a job, as the API returned it when it was created. */
 int follow_add(struct follow *follow, const json_t *job, bool several);
 
 /* Follows until all jobs have ended, their ranks have ended and their logs are read, or a second

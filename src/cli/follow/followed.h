@@ -21,23 +21,23 @@ struct followed_job {
     char group[256]; /* before the rank in prefixes, when several jobs are followed */
     json_t *object;  /* newest version */
     json_t *pods;    /* name -> newest version, deleted ones too */
-    json_t *gone;    /* uids of the deleted ones */
-    json_t *stopped; /* uids of those that were asked to end while they had not ended */
-    json_t *late;    /* uids of those that ended after the job and were restarted */
+    json_t *gone;    /* uids of deleted pods */
+    json_t *stopped; /* uids of pods that were asked to end before they had ended */
+    json_t *late;    /* uids of pods that ended after the job and were restarted */
     json_t *places;  /* where the files of its containers lie (places.h) */
-    json_t *told;    /* how isolation is degraded, each sentence once */
-    bool untold;     /* pods have started since that was asked for last */
+    json_t *told;    /* warnings about isolation that were printed, each once */
+    bool untold;     /* pods have started since isolation was checked last */
     int64_t asked_ms;
-    int64_t unstarted_ms; /* when it was last asked why pods have no container */
-    bool seen;            /* by its watch */
+    int64_t unstarted_ms; /* when it was last checked why pods have no container */
+    bool seen;            /* its watch has reported it */
     bool deleted;
     bool over;
     int64_t started_ms;
     int64_t over_ms;
-    int64_t pods_ended_ms; /* 0: some run */
+    int64_t pods_ended_ms; /* 0: some pods run */
     bool cut_short;        /* ranks ran when a signal asked for the end */
-    bool untold_end;       /* and the controller could not be told */
-    int64_t stop_asked_ms; /* of a cluster's operator; 0: not yet, or that was the last word */
+    bool untold_end;       /* and the request to end failed */
+    int64_t stop_asked_ms; /* when an operator was asked to end it; 0: not yet, or deleted since */
     bool gpus_told;
     bool untaken_told;
     bool stragglers_told;
@@ -59,25 +59,26 @@ struct follow {
     uv_signal_t signals[SIGNALS_COUNT];
     int open_signals;
     struct interrupt interrupt;
-    bool killed;          /* what runs was killed, or nobody can be told to end it */
-    int64_t after_end_ms; /* how long ranks may go on after success; -1: as long as they do */
-    bool output_lost;     /* logs could not be written (a full disk), and that was said */
+    bool killed;          /* what runs was killed, or the request to end it failed */
+    int64_t after_end_ms; /* how long ranks may go on after success; -1: no limit */
+    bool output_lost;     /* logs could not be written (a full disk), and this was printed */
     bool disk_told;
-    int64_t disk_ms; /* when the disk was looked at last */
+    int64_t disk_ms; /* when the disk was checked last */
 };
 
 /* The pods in the order of their ranks; new array. */
 json_t *follow_pods(const struct followed_job *job);
 
-/* Has the pod ended for good? One that failed after the end of its job and was restarted has: it
- * can join nobody. */
+/* Whether the pod has ended for good. This includes a pod that failed after the end of its job and
+ * was restarted: it has no peers to join. */
 bool follow_pod_ended(const struct followed_job *job, const json_t *pod);
 
-/* The job was deleted, and pods of it are in their grace period. */
+/* Whether the job was deleted and its pods are in their grace period. */
 bool follow_deleted_end(const struct followed_job *job);
 
-/* It was asked to end, by whomever. */
+/* Whether the job was asked to end, by anybody. */
 bool follow_is_stopped(const struct followed_job *job);
 
-/* How many pods have not ended, and unless `terminating` have not been told to either. */
+/* The number of pods that have not ended; without `terminating`, pods that were told to end do not
+ * count. */
 size_t follow_count_running(const struct followed_job *job, bool terminating);

@@ -26,7 +26,7 @@ static bool holds(const char *line, const char *const *words, size_t count)
     return false;
 }
 
-/* A private network is one for the whole job: it separates jobs, not ranks. */
+/* A private network is shared by the whole job: it separates jobs, not ranks. */
 const char *hint_of_line(const char *line, struct hint_job job)
 {
     if (job.elastic && holds(line, no_rank, sizeof no_rank / sizeof no_rank[0])) {
@@ -45,7 +45,7 @@ const char *hint_of_line(const char *line, struct hint_job job)
                  "port, --network private gives this job ports of its own";
 }
 
-/* "configmap" or "secret" and the object's name, as the kubelet names them in messages. */
+/* Reads "configmap" or "secret" and the object's name, as the kubelet names them in messages. */
 static bool read_missing(const char *message, char kind[32], char name[NAME_BYTES])
 {
     static const char *const forms[] = {"%31[a-z] \"%253[^\"]\" not found",

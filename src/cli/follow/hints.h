@@ -7,13 +7,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What of a job advice depends on. */
+/* The properties of a job on which advice depends. */
 struct hint_job {
-    bool private; /* it has a network of its own (--network private) */
-    bool elastic; /* it has a coordinator */
+    bool private; /* the job has a network of its own (--network private) */
+    bool elastic; /* the job has a coordinator */
 };
 
-/* What a rank's last lines say that deserves advice, NULL for any other text; static. */
+/* The advice about a line that a rank printed last; NULL if there is none. Static. */
 const char *hint_of_line(const char *line, struct hint_job job);
 
 /* The command that makes the object or key for which a container waits, by the message of its state

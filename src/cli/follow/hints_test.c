@@ -28,7 +28,7 @@ static void a_port_in_use_is_recognised(void **state)
     }
 }
 
-/* One network for all ranks of a job: more privacy does not help there. */
+/* All ranks of a job share its private network: another one does not help. */
 static void a_private_network_is_not_advised_twice(void **state)
 {
     (void)state;

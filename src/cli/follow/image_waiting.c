@@ -28,8 +28,8 @@ static bool holds(const char *text, const char *const *words, size_t count)
     return false;
 }
 
-/* HOST[:PORT] of an image's name, by the rule of Docker: what has a dot or a port, or is localhost.
- */
+/* Reads HOST[:PORT] from an image's name by Docker's rule: the first part is a host if it has a dot
+ * or a port, or is localhost. */
 static void read_registry(const char *image, char *ret, size_t size)
 {
     size_t length = strcspn(image, "/");
@@ -39,7 +39,8 @@ static void read_registry(const char *image, char *ret, size_t size)
     snprintf(ret, size, "%.*s", named ? (int)length : 9, named ? image : "docker.io");
 }
 
-/* What follows the kubelet's own words and the image's name, which are in the line already. */
+/* The part of the message after the kubelet's own words and the image's name, which the line has
+ * already. */
 static const char *cause_of(const char *message)
 {
     const char *last = strstr(message, "failed to resolve image: ");

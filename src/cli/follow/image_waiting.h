@@ -8,12 +8,11 @@
 #include <stddef.h>
 
 struct image_waiting {
-    char why[1024]; /* "the registry HOST gives IMAGE to nobody without the right password …" */
-    char command[512]; /* makes the pull secret that is missing or wrong; "": that is not what is
-                          wrong */
-    bool missing;      /* it will not get better by itself: a wrong password, no such image */
+    char why[1024];    /* "the registry HOST does not give the image IMAGE: …" */
+    char command[512]; /* makes the pull secret that is missing or wrong; "": another cause */
+    bool missing;      /* waiting does not help: a wrong password, no such image */
 };
 
-/* Reads a container's status; false: it does not wait for an image, or nothing more than that is
- * known. */
+/* Reads a container's status; false if it does not wait for an image, or if nothing more than that
+ * is known. */
 bool image_waiting_of(const json_t *pod, const json_t *status, struct image_waiting *ret);

@@ -78,7 +78,7 @@ static void what_is_no_image_is_left_alone(void **state)
     assert_false(image_waiting_of(NULL, NULL, &image));
 }
 
-/* A kubelet says the two in turn, for hours. */
+/* A kubelet reports the two reasons in turn, for hours. */
 static void it_is_said_once(void **state)
 {
     (void)state;

@@ -13,8 +13,8 @@
 
 enum {
     INTERRUPT_KINDS = 4,
-    /* timeout(1) sends its signal to the process and then to its group: one signal that arrives
-     * twice within so short a time is one. */
+    /* timeout(1) sends its signal to the process and then to its group: a signal that arrives twice
+     * within this time counts as one. */
     INTERRUPT_SAME_MS = 100,
 };
 

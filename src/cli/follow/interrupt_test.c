@@ -41,7 +41,7 @@ static void each_signal_has_its_deed(void **state)
           {SIGTERM, INTERRUPT_SAME_MS, INTERRUPT_KILL}},
          SIGTERM,
          true},
-        /* a reader that went away, then Ctrl-C */
+        /* the reader has gone, then Ctrl-C */
         {{{SIGPIPE, 0, INTERRUPT_END},
           {SIGINT, 10, INTERRUPT_NOTHING},
           {SIGINT, 300, INTERRUPT_KILL}},

@@ -19,7 +19,7 @@ static bool is_usual(const char *reason)
            strcmp(reason, "PodInitializing") == 0;
 }
 
-/* One line, whatever the message holds. */
+/* Makes one line of the message. */
 static void join_lines(struct pod_waiting *w)
 {
     for (char *at = w->why; (at = strchr(at, '\n'));) {

@@ -11,7 +11,7 @@ struct pod_waiting {
                                        */
     char command[512];                /* makes what is missing; "": none is known */
     bool missing;                     /* something must be made before it can run */
-    bool hopeless;                    /* and this machine does not have it: a hostPath */
+    bool hopeless;                    /* this machine does not have what is missing: a hostPath */
 };
 
 /* `pod` may be NULL. */

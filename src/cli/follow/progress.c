@@ -24,8 +24,8 @@ static long long restarts_of(const json_t *pod, const char *container)
     return (long long)doc_int(ranks_container_status(pod, container), "restartCount", 0);
 }
 
-/* "exit code 3", "signal 9": how the run before this one ended. 255 is the code of a program, as
- * there is no signal 127. */
+/* Writes how the previous run ended: "exit code 3", "signal 9". 255 is the code of a program,
+ * because there is no signal 127. */
 static void last_end(const json_t *status, char *ret, size_t size)
 {
     const json_t *end = doc_at(status, "lastState.terminated");
@@ -57,7 +57,8 @@ static void tell_restart(const json_t *before, const json_t *status, const char 
     }
 }
 
-/* What is missing stays missing until somebody makes it: said in a quiet run, too. */
+/* Prints why a pod waits; also in a quiet run if something is missing, because it stays missing
+ * until somebody makes it. */
 static void tell_waiting(const json_t *before, const json_t *after, const char *label, bool quiet,
                          struct buf *out)
 {
@@ -73,7 +74,8 @@ static void tell_waiting(const json_t *before, const json_t *after, const char *
     }
 }
 
-/* "rank 1", which is enough where one job is followed; of several jobs "b-worker-0 (rank 1)". */
+/* Writes "rank 1", which is enough if one job is followed; for several jobs, "b-worker-0 (rank 1)".
+ */
 static void label_of(const char *name, const char *rank, bool several, char *ret, size_t size)
 {
     if (several && strcmp(rank, name) != 0) {

@@ -3,9 +3,9 @@
 
 #include "cli/command/cli.h"
 
-/* The job of this name, which must be a finished one; *ret stays NULL when there is none (any
- * more). MUSTER_EEXIST: it runs. */
+/* Finds the job of this name, which must have finished; *ret stays NULL if it does not exist (any
+ * more). MUSTER_EEXIST: the job runs. */
 int replace_find(struct cli *cli, const struct kube_ref *ref, json_t **ret);
 
-/* Deletes it, and waits until it is gone, or a signal asks for the end: MUSTER_EINTERRUPTED. */
+/* Deletes the job and waits until it is gone. MUSTER_EINTERRUPTED: a signal asked for the end. */
 int replace_finished(struct cli *cli, const json_t *object);

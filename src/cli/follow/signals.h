@@ -15,11 +15,12 @@
 enum { SIGNALS_COUNT = 3 };
 extern const int signals_ending[SIGNALS_COUNT];
 
-/* SIGHUP is not heard under nohup(1), whose programs are to outlive the terminal. */
+/* Whether the signal is handled. SIGHUP is not handled under nohup(1), whose programs are to
+ * outlive the terminal. */
 bool signals_is_heard(int number);
 
-/* Takes effect from now on. The object that `describe` makes (a new reference) is printed on
- * standard output as well; NULL: nothing is. */
+/* Catches the signals from now on. The object that `describe` makes (a new reference) is printed on
+ * standard output as well; if it is NULL, nothing is. */
 typedef json_t *signals_describe(int exit_code, const char *reason, const char *message);
 void signals_catch(signals_describe *describe);
 
@@ -27,5 +28,5 @@ void signals_catch(signals_describe *describe);
  * they are released. */
 void signals_hold(bool on);
 
-/* The one that was held, 0: none. Set by a handler. */
+/* The signal that was held, 0: none. A handler sets it. */
 extern volatile sig_atomic_t signals_held;

@@ -24,7 +24,7 @@ int stall_notes_start(struct stall_notes *notes, struct cli *cli, struct screen 
 {
     char labels[SELECTOR_BYTES];
     if (cli_on_cluster(cli)) {
-        *notes = (struct stall_notes){0}; /* nobody there looks into the ranks */
+        *notes = (struct stall_notes){0}; /* on a cluster, nothing looks for ranks that stall */
         return 0;
     }
     const struct kube_ref events = {kube_resource_find("events"),

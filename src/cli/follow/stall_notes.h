@@ -10,7 +10,7 @@
 
 struct stall_notes {
     struct screen *screen;
-    char job[256]; /* its name */
+    char job[256]; /* the job's name */
     struct kube_watch *watch;
     bool hinted;
 };

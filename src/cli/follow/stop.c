@@ -15,7 +15,7 @@ enum { GRACE_DEFAULT_S = 30, SIGNAL_BASE = 128, HEARD_MS = 5000 };
 
 /* ---- Asking ---- */
 
-/* Whether every rank had ended well before the job was asked to end: then it has succeeded. */
+/* Whether every rank had succeeded before the job was asked to end: then the job has succeeded. */
 static bool had_succeeded(const json_t *job)
 {
     const json_t *annotations = doc_at((json_t *)(uintptr_t)job, "metadata.annotations");
@@ -25,8 +25,8 @@ static bool had_succeeded(const json_t *job)
            verdict_of(job, NULL, false).end == VERDICT_SUCCEEDED;
 }
 
-/* Ends the job as the lease's closing would, but with our word why. False: it cannot be told (a
- * full disk); then nobody will say when it has ended either. */
+/* Ends the job as the end of its lease would, but with our reason. False: the request failed (a
+ * full disk); then the job's end cannot be reported either. */
 static bool ask_to_stop(struct followed_job *j, const char *why, int signal)
 {
     struct kube_ref ref = {kube_resource_find("pytorchjobs"), j->namespace, j->name, NULL};
@@ -35,11 +35,11 @@ static bool ask_to_stop(struct followed_job *j, const char *why, int signal)
                   JOB_ANNOTATION_STOP_SIGNAL, signal == SIGINT ? "SIGINT" : NULL);
     muster_auto(doc) json_t *answer = NULL;
     int r = kube_patch(j->follow->cli->kube, &ref, patch, &answer, &j->follow->cli->err);
-    if (r < 0 && r != MUSTER_ENOENT) { /* one that was deleted ends as it is */
+    if (r < 0 && r != MUSTER_ENOENT) { /* a deleted job ends anyway */
         screen_note(j->follow->screen, "cannot end job %s: %s", j->name, j->follow->cli->err.text);
         return false;
     }
-    /* What was known of it here may be older: the watch tells of its end a moment later. */
+    /* Our view of the job may be older: the watch reports its end a moment later. */
     j->cut_short = j->cut_short && !(r == 0 && had_succeeded(answer));
     j->stop_asked_ms = cli_on_cluster(j->follow->cli) ? clock_ms() : 0;
     return true;
@@ -74,7 +74,7 @@ static const char *reason_of(int signal)
                                : "its muster run was ended";
 }
 
-/* Whatever state it is in: its Master may have ended, and Workers run on. */
+/* Ends the job in any state: its Master may have ended while Workers still run. */
 static void end_job(struct followed_job *j, int signal)
 {
     j->cut_short = follow_count_running(j, true) > 0;
@@ -98,7 +98,7 @@ static void kill_pods(struct followed_job *j)
     }
 }
 
-/* The longest grace period of what runs. */
+/* The longest grace period of the pods that run. */
 static int64_t grace_s(const struct follow *f)
 {
     int64_t longest = 0;

@@ -7,18 +7,18 @@
 
 #include "cli/follow/followed.h"
 
-/* SIGINT, SIGTERM and SIGHUP end what runs from now on, until stop_release; one that was held
- * (signals.h) does at once. */
+/* SIGINT, SIGTERM and SIGHUP end what runs from now on, until stop_release; a signal that was held
+ * (signals.h) is handled at once. */
 void stop_catch(struct follow *follow);
-/* They end this process at once: nothing of the jobs is waited for any more. */
+/* From now on these signals end this process at once: it does not wait for the jobs any more. */
 void stop_release(struct follow *follow);
 
-/* Acts as if that signal had come: SIGPIPE when nobody reads the output any more. */
+/* Acts as if that signal had arrived: SIGPIPE means that nobody reads the output any more. */
 void stop_hear(struct follow *follow, int signal);
 
 /* On a cluster: deletes a job whose operator does not end it when asked to. */
 void stop_check(struct followed_job *job);
 
-/* Ends the job with these words why; SIGTERM comes first. False: it cannot be told, and that was
- * said. */
+/* Ends the job for this reason; SIGTERM is sent first. False: the request failed, and a message was
+ * printed. */
 bool stop_job(struct followed_job *job, const char *why);

@@ -56,7 +56,8 @@ static bool is_another(const json_t *before, const json_t *pod)
     return strcmp(doc_text(before, "metadata.uid", ""), doc_text(pod, "metadata.uid", "")) != 0;
 }
 
-/* A kubelet that ends a pod says of a container that has not begun that it was killed. */
+/* Whether the container never began: a kubelet that ends a pod reports such a container as killed.
+ */
 static bool never_began(const json_t *pod, const struct control_failure *failure)
 {
     return doc_at(pod, "metadata.deletionTimestamp") &&

@@ -27,7 +27,8 @@ struct storm {
 void storm_init(struct storm *storm);
 void storm_done(struct storm *storm);
 
-/* A pod as it is now; `before`: as it was, be it another one of the same name; NULL: new. */
+/* Takes a pod as it is now; `before` is the pod as it was, or an earlier pod of the same name;
+ * NULL: the pod is new. */
 void storm_pod(struct storm *storm, const json_t *job, const json_t *before, const json_t *pod);
 
 /* How often the pod was started again, in place or as a new pod. */
@@ -36,9 +37,9 @@ int64_t storm_restarts(const struct storm *storm, const json_t *pod);
 /* True once: when a pod was started again for the third time. */
 bool storm_is_due(struct storm *storm, const json_t *pod);
 
-/* Nothing in the job says when to give up. */
+/* Whether nothing in the job says when to give up. */
 bool storm_is_unbounded(const json_t *job);
 
-/* Appends the first failure and the last line it printed (may be NULL); nothing when there is none.
- */
+/* Appends the first failure and the last line that it printed (may be NULL); nothing if there was
+ * no failure. */
 void storm_print(const struct storm *storm, const char *last_line, struct buf *out);

@@ -10,7 +10,8 @@ static const char job_text[] =
     "u}, spec: {pytorchReplicaSpecs: {Worker: {replicas: 2, template: {spec: {containers: [{name: "
     "pytorch, image: i}]}}}}}}";
 
-/* A pod of this index: restarted so often, its last end with this code at that second. */
+/* A pod with this index, which was restarted this many times, and whose last end had this code at
+ * that second. */
 static json_t *pod_of(int index, int uid, const char *phase, int restarts, int code, int second)
 {
     char text[2048];
@@ -62,7 +63,7 @@ static void the_first_failure_is_kept_over_restarts(void **state)
     json_decref(job);
 }
 
-/* A watch may tell of the later failure first. */
+/* A watch may report the later failure first. */
 static void the_earliest_of_several_ranks_is_the_first(void **state)
 {
     (void)state;
@@ -120,7 +121,7 @@ static void a_pod_that_was_only_scaled_away_did_not_fail(void **state)
     json_decref(job);
 }
 
-/* The end that a kubelet makes up for a container that was waiting for its image. */
+/* A kubelet makes up this end for a container that was waiting for its image. */
 static void what_was_deleted_before_it_began_is_no_failure(void **state)
 {
     (void)state;
@@ -134,7 +135,7 @@ static void what_was_deleted_before_it_began_is_no_failure(void **state)
                         json_string("2026-01-02T03:04:05Z"));
     storm_pod(&storm, job, NULL, pod);
     assert_first(&storm, NULL, "");
-    json_object_del(doc_at(pod, "metadata"), "deletionTimestamp"); /* a node that began anew */
+    json_object_del(doc_at(pod, "metadata"), "deletionTimestamp"); /* the node was started again */
     storm_pod(&storm, job, NULL, pod);
     assert_string_not_equal(storm.first, "");
     json_decref(pod);

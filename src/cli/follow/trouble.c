@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* The first start is tried again after 10 s: what was made meanwhile is seen. */
+/* The first start is tried again after 10 s: then the pod finds what was made meanwhile. */
 enum { HOPELESS_MS = 12000, FIRST_BYTES_MAX = 4096 };
 
 void trouble_init(struct trouble *trouble)
@@ -30,7 +30,8 @@ static bool on_private_network(const json_t *job)
     return network && strcmp(network, "private") == 0;
 }
 
-/* Its workers may be lost at any time: one that was replaced did not end it. */
+/* Whether the job is elastic: its workers may be lost at any time, and a worker that was replaced
+ * did not end the job. */
 static bool is_elastic(const json_t *job)
 {
     return json_object_get(doc_at(job, "metadata.annotations"), JOB_ANNOTATION_COORDINATOR) != NULL;

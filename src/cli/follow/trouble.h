@@ -12,7 +12,7 @@
 struct trouble {
     struct storm storm;
     char hopeless[POD_WAITING_TEXT_BYTES]; /* why a pod cannot run on this machine, "": it can */
-    int64_t hopeless_ms;                   /* since then; 0: it was acted upon */
+    int64_t hopeless_ms;                   /* since when; 0: this was handled */
 };
 
 /* The job and its logs as they are now. */
@@ -24,18 +24,19 @@ struct trouble_view {
 void trouble_init(struct trouble *trouble);
 void trouble_done(struct trouble *trouble);
 
-/* A pod changed (`before`: as it was, be it another one of this name; NULL: new). Appends lines: at
- * the third restart why it restarts, and what would bound that. */
+/* Takes a pod that changed (`before`: the pod as it was, or an earlier pod of this name; NULL: the
+ * pod is new). Appends lines at the third restart: why the pod restarts, and what would bound that.
+ */
 void trouble_pod(struct trouble *trouble, struct trouble_view view, const json_t *before,
                  const json_t *pod, struct buf *out);
 
-/* trouble->hopeless has been true for long enough to end the job for it. True once. */
+/* True once, when trouble->hopeless was set for long enough to end the job because of it. */
 bool trouble_is_hopeless(struct trouble *trouble, int64_t now_ms);
 
-/* Appends "; first failure: …" to why a job ended, where that does not say it: it was stopped, or
- * `last`, the pod that failed for good (or NULL), was restarted before. */
+/* Appends "; first failure: …" to the reason why a job ended, unless the reason has it: if the job
+ * was stopped, or if `last`, the pod that failed for good (or NULL), was restarted before. */
 void trouble_add_first(const struct trouble *trouble, struct trouble_view view, const json_t *last,
                        bool stopped, struct buf *out);
 
-/* What is advised about the last lines of this container; NULL: nothing. Static. */
+/* The advice about the last lines of this container; NULL if there is none. Static. */
 const char *trouble_hint(struct trouble_view view, const char *pod, const char *container);

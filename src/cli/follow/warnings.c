@@ -18,7 +18,7 @@ static bool is_about(const struct followed_job *j, const json_t *event)
                          doc_text(pod, "metadata.uid", "")) == 0;
 }
 
-/* Tells, once each, of the events of this reason about pods of the job. */
+/* Prints the events of this reason about pods of the job, each once. */
 static void tell_events(struct followed_job *j, const char *reason, const char *words)
 {
     muster_auto(doc) json_t *answer = NULL;

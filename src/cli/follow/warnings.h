@@ -6,13 +6,14 @@
 
 #include "cli/follow/followed.h"
 
-/* Limits that cannot be kept, PID namespaces that cannot be had. Asks once for all pods that have
- * started meanwhile, at most every `pause_ms`: the controller looks through thousands of events. */
+/* Warns about limits that cannot be kept and PID namespaces that are not available. Makes one
+ * request for all pods that have started meanwhile, at most every `pause_ms`, because the
+ * controller searches thousands of events. */
 void warnings_isolation(struct follow *follow, int64_t pause_ms);
 
-/* Why a pod has no container yet: one whose supervisor cannot be started has no status that would
- * say so. */
+/* Warns why a pod has no container yet: a pod whose supervisor cannot be started has no status that
+ * says so. */
 void warnings_unstarted(struct followed_job *job);
 
-/* The disk of muster's own state is full, once. */
+/* Warns, once, that the disk of muster's own state is full. */
 void warnings_disk(struct follow *follow);

@@ -26,7 +26,7 @@ static void take_head(struct frames *f, const struct frames_sink *sink)
     }
 }
 
-/* Up to the newline; returns how many bytes were taken. */
+/* Reads up to the newline; returns how many bytes were taken. */
 static size_t read_head(struct frames *f, const char *bytes, size_t count,
                         const struct frames_sink *sink)
 {

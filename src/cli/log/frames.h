@@ -13,14 +13,14 @@
 struct frames {
     char head[LOG_FRAME_HEAD_BYTES];
     size_t head_used;
-    uint64_t offset; /* of the next byte of the frame */
+    uint64_t offset; /* offset of the next byte of the frame */
     int64_t unix_ms;
-    uint64_t left; /* bytes of the frame that are to come */
-    bool broken;   /* this is no framed log; nothing more is read */
+    uint64_t left; /* bytes of the frame that are still to come */
+    bool broken;   /* the log is not framed; nothing more is read */
 };
 
 struct frames_sink {
-    /* Bytes that stand at `offset` of the log and came at `unix_ms`. */
+    /* Gets bytes that are at `offset` of the log and arrived at `unix_ms`. */
     void (*data)(void *context, uint64_t offset, int64_t unix_ms, const char *bytes, size_t count);
     void (*gap)(void *context, uint64_t bytes);
     void (*watermark)(void *context, int64_t unix_ms);

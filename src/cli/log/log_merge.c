@@ -22,8 +22,8 @@ struct log_merge_source {
     void *owner;
     struct piece *queue;
     size_t held;
-    int64_t line_unix_ms; /* of the line that is open */
-    bool in_line;         /* the last byte fed was no newline */
+    int64_t line_unix_ms; /* when the open line began */
+    bool in_line;         /* the last byte fed was not a newline */
     bool ended;
     bool said_last; /* its end was given out */
     int64_t watermark_unix_ms;
@@ -33,7 +33,7 @@ struct log_merge_source {
 struct log_merge {
     int64_t hold_ms;
     struct log_merge_source *sources;
-    struct piece *taken; /* given out last */
+    struct piece *taken; /* the piece that was given out last */
 };
 
 struct log_merge *log_merge_new(int64_t hold_ms)
@@ -101,8 +101,8 @@ static struct piece *new_piece(struct log_merge_source *s, int64_t now_ms)
     return p;
 }
 
-/* The open line goes on in the piece at the end of the queue, if that is part of it and has room.
- */
+/* The piece in which the open line continues: the last of the queue, if it belongs to the line and
+ * has room, else a new one. */
 static struct piece *open_piece(struct log_merge_source *s, int64_t now_ms)
 {
     struct piece *last = s->queue ? s->queue->prev : NULL;
@@ -170,7 +170,7 @@ void log_merge_watermark(struct log_merge_source *source, int64_t unix_ms)
     source->watermark_unix_ms = unix_ms;
 }
 
-/* The next run begins a line. */
+/* Ends the open line: the next run begins a new one. */
 void log_merge_end(struct log_merge_source *source)
 {
     source->ended = true;
@@ -192,7 +192,7 @@ static bool has_waited(const struct log_merge *merge, const struct piece *p, int
     return merge->hold_ms >= 0 && now_ms - p->arrived_ms >= merge->hold_ms;
 }
 
-/* Nothing earlier than `p` can come from this source, which has nothing at hand. */
+/* Whether nothing earlier than `p` can come from this source, which has nothing at hand. */
 static bool lets_pass(const struct log_merge_source *s, const struct piece *p)
 {
     return s->ended || s->watermark_unix_ms >= p->unix_ms;
@@ -249,7 +249,7 @@ static void give(struct log_merge_source *s, struct log_merge_piece *ret)
                                     .count = p->count};
 }
 
-/* A source that ended after its last piece was given out. */
+/* Gives out the end of a source that ended after its last piece was given out. */
 static bool give_end(const struct log_merge *merge, struct log_merge_piece *ret)
 {
     struct log_merge_source *s;

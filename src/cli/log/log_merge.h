@@ -25,19 +25,19 @@ struct log_merge_source;
 struct log_merge *log_merge_new(int64_t hold_ms);
 void log_merge_free(struct log_merge *merge);
 
-/* Ties are decided in the order in which sources were added. NULL when out of memory. `owner` is
- * the caller's. */
+/* Adds a source. Lines with the same time come in the order in which their sources were added. NULL
+ * when out of memory. `owner` is the caller's. */
 struct log_merge_source *log_merge_add(struct log_merge *merge, void *owner);
 
 /* The other sources wait for this one from now until its end. */
 void log_merge_begin(struct log_merge_source *source);
 
-/* Bytes that came at `unix_ms` by the clock of the log; now_ms is our own clock. False: no memory.
- */
+/* Adds bytes that arrived at `unix_ms` by the clock of the log; now_ms is our own clock. False: out
+ * of memory. */
 bool log_merge_feed(struct log_merge_source *source, int64_t unix_ms, const char *bytes,
                     size_t count, int64_t now_ms);
 void log_merge_watermark(struct log_merge_source *source, int64_t unix_ms);
-/* No more comes until it begins again (a container's next run). */
+/* Ends the source: no more bytes come until it begins again (a container's next run). */
 void log_merge_end(struct log_merge_source *source);
 
 bool log_merge_is_full(const struct log_merge_source *source);
@@ -45,11 +45,12 @@ bool log_merge_is_full(const struct log_merge_source *source);
 struct log_merge_piece {
     void *owner;
     int64_t unix_ms;
-    bool begins; /* a line */
-    bool last;   /* of the source, which has ended: bytes may be NULL */
+    bool begins; /* the piece begins a line */
+    bool last;   /* the last piece of a source that has ended: bytes may be NULL */
     const char *bytes;
     size_t count;
 };
 
-/* The next piece, valid until the next call of anything here. False: none may be given out now. */
+/* Takes the next piece, which is valid until the next call of any function here. False: no piece
+ * may be given out now. */
 bool log_merge_take(struct log_merge *merge, int64_t now_ms, struct log_merge_piece *ret);

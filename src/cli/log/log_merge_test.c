@@ -32,8 +32,8 @@ static void say(struct log_merge_source *source, int64_t unix_ms, const char *te
     assert_true(log_merge_feed(source, unix_ms, text, strlen(text), now_ms));
 }
 
-/* Everything that may be given out: "a1:text", "+" before the rest of a line, "$" at a source's
- * end. */
+/* Takes everything that may be given out: "a1:text", "+" before the rest of a line, "$" at a
+ * source's end. */
 static void take_all(int64_t now_ms)
 {
     struct log_merge_piece p;
@@ -61,10 +61,10 @@ static void lines_come_by_time_when_all_have_some(void **state)
     begin(-1);
     say(a, 10, "one\nthr", 0);
     take_all(1000000);
-    expect(""); /* b may have an earlier one */
+    expect(""); /* b may have an earlier line */
     say(b, 20, "two\n", 0);
     take_all(0);
-    expect("a10:one\n"); /* thr began at 10, too: it comes when it is whole */
+    expect("a10:one\n"); /* thr began at 10, too: it comes once it is whole */
     say(a, 30, "ee\nfive\n", 0);
     take_all(0);
     expect("a10:three\nb20:two\n");
@@ -94,7 +94,7 @@ static void a_watermark_lets_the_others_pass(void **state)
     done();
 }
 
-/* A silent log holds the others back for a while only, and a line that does not end, too. */
+/* A silent log holds the others back only for a while, and so does a line that does not end. */
 static void nothing_is_held_back_for_longer_than_asked(void **state)
 {
     (void)state;
@@ -181,7 +181,7 @@ static void a_source_says_when_it_holds_enough(void **state)
     done();
 }
 
-/* Random lines in random pieces: each log's bytes come back in order, and all lines by time. */
+/* Random lines in random pieces: each log's bytes come in their order, and all lines by time. */
 static void random_logs_are_merged_whole(void **state)
 {
     (void)state;

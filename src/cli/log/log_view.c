@@ -14,19 +14,19 @@ enum { BAR_BYTES = 1024, KEPT_LINE_BYTES = 400, TIMESTAMP_BYTES = 32 };
 struct log_view_stream {
     struct log_view *view;
     char label[LOG_VIEW_LABEL_BYTES];
-    char stamp[TIMESTAMP_BYTES]; /* of the present line, "": none are shown */
+    char stamp[TIMESTAMP_BYTES]; /* time of the current line; "": no times are shown */
     size_t number;               /* chooses the colour */
     struct prefixer prefixer;
     char bar[BAR_BYTES]; /* "" while none is drawn */
-    bool bar_waiting;    /* not a terminal: to be printed at the next turn */
-    int64_t bar_ms;      /* when one was printed last */
+    bool bar_waiting;    /* not on a terminal: it is printed at the next turn */
+    int64_t bar_ms;      /* when a bar was printed last */
     int64_t now_ms;
-    int64_t begun_ms; /* since when unseen bytes of the line wait, -1: there are none */
-    bool begun;       /* it is to be seen: on a terminal below the lines */
-    size_t shown;     /* bytes of it that were put out (not a terminal) */
-    bool broken;      /* some of the line stands before a break */
+    int64_t begun_ms; /* since when bytes of the line wait to be shown; -1: none wait */
+    bool begun;       /* the unfinished line is shown: on a terminal below the lines */
+    size_t shown;     /* bytes of it that were put out (not on a terminal) */
+    bool broken;      /* part of the line was put out before a break */
     char last[LOG_VIEW_LAST_LINES][KEPT_LINE_BYTES];
-    size_t last_count; /* all lines ever */
+    size_t last_count; /* number of lines so far */
     struct log_view_stream *next;
 };
 
@@ -85,7 +85,7 @@ static void put_prefix(const struct log_view_stream *s)
     }
 }
 
-/* The cursor stands below the area; afterwards where its first line was. */
+/* Erases the bars. The cursor is below the area before, and where its first line was afterwards. */
 static void erase_bars(struct log_view *view)
 {
     if (view->bars_drawn > 0) {
@@ -108,8 +108,8 @@ static bool continues(const char *at, const char *end)
     return at < end && (*at & 0xC0) == 0x80;
 }
 
-/* Puts at most `room` characters, whole UTF-8 ones, cursor movements left out, `skip` of them not
- * counted. Returns how many there are in all. */
+/* Puts at most `room` whole UTF-8 characters after the first `skip`, without escape sequences.
+ * Returns the number of all characters. */
 static int put_cut(struct buf *out, const char *text, size_t bytes, int skip, int room)
 {
     int count = 0;
@@ -132,8 +132,8 @@ static int put_cut(struct buf *out, const char *text, size_t bytes, int skip, in
     return count;
 }
 
-/* A bar that wraps would take two lines of the area: its beginning counts; of a line that grows,
- * its end. */
+/* Puts one line of the area. A longer line would wrap and take two lines: of a bar the beginning is
+ * shown, of an unfinished line the end. */
 static void put_bar(const struct log_view_stream *s)
 {
     int room = s->view->columns - (int)strlen(s->label) - 4;
@@ -153,8 +153,8 @@ static void put_bar(const struct log_view_stream *s)
     buf_text(s->view->out, "\n");
 }
 
-/* What stands above the terminal's first line cannot be erased again: a line is left for the logs.
- */
+/* Draws the bars. Lines above the terminal's first line cannot be erased again, so one line is left
+ * for the logs. */
 static void draw_bars(struct log_view *view)
 {
     struct log_view_stream *s;
@@ -167,7 +167,7 @@ static void draw_bars(struct log_view *view)
     }
 }
 
-/* Keeps the line for sentences, which are one line of text. */
+/* Keeps the line for later messages, in which it must be one line of text. */
 static void keep_for_repeat(struct log_view_stream *s, const char *text, size_t bytes)
 {
     char *kept = s->last[s->last_count++ % LOG_VIEW_LAST_LINES];
@@ -189,7 +189,7 @@ void log_view_break(struct log_view *view)
     }
 }
 
-/* Puts what of the present line was not put out yet; the output's line stays open. */
+/* Puts the part of the current line that was not put out yet; the output's line stays open. */
 static void put_rest(struct log_view_stream *s, const char *text, size_t bytes)
 {
     size_t from = s->shown < bytes ? s->shown : bytes;
@@ -211,7 +211,7 @@ static void forget_line(struct log_view_stream *s)
     s->shown = 0;
 }
 
-/* A line that was broken and has no more bytes ended at its break. */
+/* Ends a line. If it was broken and has no more bytes, it ended at its break. */
 static void put_line(struct log_view_stream *s, const char *text, size_t bytes)
 {
     if (s->view->open == s || !s->broken || bytes > s->shown) {
@@ -261,7 +261,7 @@ static void on_progress(void *context, const char *text, size_t bytes)
     forget_line(s);
     if (s->view->terminal) {
         erase_bars(s->view);
-        return; /* drawn after this feed */
+        return; /* it is drawn after this feed */
     }
     s->bar_waiting = true;
     print_waiting_bar(s, s->now_ms);
@@ -280,8 +280,8 @@ static void settle(struct log_view *view)
     }
 }
 
-/* A line that was begun waits a little for its end, so that most lines stay whole. One that the
- * output ends with goes on at once. */
+/* Puts out an unfinished line. It waits a little for its end, so that most lines stay whole; if the
+ * output ends with this line, new bytes are put out at once. */
 static void look_at_partial(struct log_view_stream *s, int64_t now_ms)
 {
     size_t bytes = 0;

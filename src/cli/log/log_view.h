@@ -33,37 +33,39 @@ struct log_view {
     struct buf *out;
     bool terminal;
     bool colour;
-    bool prompts; /* somebody types at one: a line that was begun is put out at once */
+    bool prompts; /* a user types at a prompt: an unfinished line is put out at once */
     int columns;  /* of the terminal */
     int rows;
     struct log_view_stream *streams;
     size_t stream_count;
     size_t bars_drawn;            /* lines of the area at the bottom of the terminal */
-    struct log_view_stream *open; /* not a terminal: whose unfinished line the output ends with */
+    struct log_view_stream *open; /* not on a terminal: its unfinished line ends the output */
 };
 
 void log_view_init(struct log_view *view, struct buf *out, bool terminal, bool colour);
 void log_view_done(struct log_view *view);
 
-/* The terminal's size, at the beginning and whenever it may have changed: bars are cut to it, and
- * those that have no room are not drawn. Sizes too small to be true are not believed. */
+/* Sets the terminal's size, at the beginning and whenever it may have changed: bars are cut to it,
+ * and bars that have no room are not drawn. Sizes that are too small to be true are ignored. */
 void log_view_resize(struct log_view *view, int columns, int rows);
 
-/* label "" means no prefix. Lives as long as the view. NULL when out of memory. */
+/* Adds a stream, which lives as long as the view. A label of "" means no prefix. NULL when out of
+ * memory. */
 struct log_view_stream *log_view_add(struct log_view *view, const char *label);
 
-/* The time of the line that begins now, shown after its label: up to 31 bytes, copied. */
+/* Sets the time of the line that begins now, which is shown after its label: up to 31 bytes,
+ * copied. */
 void log_view_stamp(struct log_view_stream *stream, const char *stamp);
 void log_view_feed(struct log_view_stream *stream, const char *bytes, size_t count, int64_t now_ms);
 void log_view_end(struct log_view_stream *stream);
 
-/* Call a few times a second: bars that wait for their turn, lines that were begun. */
+/* Puts out bars that wait for their turn, and unfinished lines. Call it a few times a second. */
 void log_view_tick(struct log_view *view, int64_t now_ms);
 
-/* The output is to end with a whole line: something else is about to write there. */
+/* Makes the output end with a whole line, because something else is about to write there. */
 void log_view_break(struct log_view *view);
 
-/* A line of muster's own between the logs. */
+/* Puts a line of muster's own between the logs. */
 void log_view_note(struct log_view *view, const char *text);
 
 /* The last lines, oldest first, up to LOG_VIEW_LAST_LINES; NULL past the end. Borrowed. */

@@ -53,7 +53,8 @@ static void carriage_return_before_newline_is_a_plain_line(void **state)
     open_view(false, false);
     feed(zero, "dos\r", 0);
     feed(zero, "\nnext\r\n", 0);
-    /* The half line was shown as a bar's state: it could not be known that no bar was meant. */
+    /* The half line was shown as a bar's state, because it could not be known that it is not a bar.
+     */
     assert_string_equal(buf_str(&out), "[rank 0] dos\n[rank 0] dos\n[rank 0] next\n");
     close_view();
 }
@@ -89,7 +90,7 @@ static void waiting_bar_comes_with_the_tick(void **state)
     close_view();
 }
 
-/* What the terminal shows at the end, by the few sequences the view uses. */
+/* What the terminal shows at the end, after the few sequences that the view uses. */
 static char *screen_of(const char *bytes)
 {
     struct buf lines;
@@ -155,7 +156,7 @@ static void bars_follow_the_size_of_the_terminal(void **state)
     for (int rank = 2; rank < 9; rank++) {
         log_view_feed(log_view_add(&view, "more"), "\rbar", 4, rank);
     }
-    assert_int_equal(view.bars_drawn, 3); /* of 5 lines: the cursor's, one for the logs */
+    assert_int_equal(view.bars_drawn, 3); /* of 5 lines: one is the cursor's, one for the logs */
     close_view();
 }
 
@@ -183,7 +184,8 @@ static void last_lines_are_kept(void **state)
 
 #define BREAK LOG_VIEW_BREAK
 
-/* What was begun is put out after a while and goes on at once, as long as nobody else writes. */
+/* An unfinished line is put out after a while and goes on at once, as long as no other log writes.
+ */
 static void a_line_that_was_begun_goes_on_where_it_stands(void **state)
 {
     (void)state;
@@ -249,7 +251,8 @@ static void a_bar_may_follow_a_line_that_was_begun(void **state)
     close_view();
 }
 
-/* On a terminal it stands below the lines, its end in sight, until it is whole. */
+/* On a terminal an unfinished line is shown below the lines, with its end visible, until it is
+ * whole. */
 static void a_line_that_was_begun_is_below_the_lines_of_a_terminal(void **state)
 {
     (void)state;

@@ -19,7 +19,7 @@
 enum {
     QUERY_BYTES = 512,
     READ_BYTES = 64 << 10,
-    OUT_BYTES = 1 << 20, /* unwritten output before it is written */
+    OUT_BYTES = 1 << 20, /* from this size on, output is written */
     AGAIN_MS = 1000,     /* a cluster is not asked more often for a log that has ended */
 };
 
@@ -188,12 +188,13 @@ static void read_folder(struct container_log *c, const char *folder)
     process_log_close(log);
 }
 
-/* The API serves no log of a pod that was cleaned up, but its files stay as long as its job. */
+/* Reads the rest from files: the API serves no log of a pod that was cleaned up, but its files stay
+ * as long as its job. */
 static void read_rest(struct container_log *c)
 {
     muster_auto(free) char *folder = NULL;
     if (cli_on_cluster(c->logs->cli)) {
-        return; /* a cluster's go with their pod */
+        return; /* a cluster deletes them with their pod */
     }
     if (asprintf(&folder, "%s/jobs/%s/containers/%s/%s", kube_home(c->logs->cli->kube), c->job_uid,
                  c->uid, c->container) < 0) {
@@ -203,7 +204,7 @@ static void read_rest(struct container_log *c)
     read_folder(c, folder);
 }
 
-/* The stream's end is the attempt's end; else the next turn opens it again. */
+/* Whether the stream's end is the attempt's end; otherwise the next turn opens the stream again. */
 static bool is_over(const struct container_log *c, int code)
 {
     bool newer = c->reading < c->newest;
@@ -212,7 +213,7 @@ static bool is_over(const struct container_log *c, int code)
     }
     bool refused = code == MUSTER_ENOENT || code == MUSTER_EINVAL;
     bool past = newer || (c->ended && cli_on_cluster(c->logs->cli));
-    return !c->logs->options.follow || (past && refused); /* an old one that is no longer kept */
+    return !c->logs->options.follow || (past && refused); /* an old log that is no longer kept */
 }
 
 static void on_end(void *context, int code, const struct muster_err *err)
@@ -267,8 +268,9 @@ static char *path_on_cluster(struct container_log *c)
     return kube_path(&log, &(struct kube_query){.more = more});
 }
 
-/* Ours is asked for: Kubernetes knows pods by name and while they are there, and gives bytes alone.
- * What was received already is not asked for again, nor counted by tailLines. */
+/* Makes a path of muster's own API: that of Kubernetes finds pods only by name and while they
+ * exist, and gives only bytes. Bytes that were received already are not requested again, nor
+ * counted by tailLines. */
 static char *path_here(struct container_log *c)
 {
     const struct pod_logs_options *o = &c->logs->options;

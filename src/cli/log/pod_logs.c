@@ -11,7 +11,7 @@
 
 enum {
     TURN_MS = 200,
-    HOLD_MS = 300, /* for lines of other ranks that came earlier */
+    HOLD_MS = 300, /* time to wait for earlier lines of other ranks */
     TEXT_BYTES = 256,
 };
 

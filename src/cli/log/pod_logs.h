@@ -14,17 +14,17 @@ struct pod_logs *pod_logs_new(struct cli *cli, struct screen *screen,
                               const struct pod_logs_options *options);
 void pod_logs_free(struct pod_logs *logs);
 
-/* A pod as it is now; `gone`: it was deleted, what is left of its logs is read (with the status it
- * had). */
+/* Takes a pod as it is now. `gone`: the pod was deleted (the status is its last one), and the rest
+ * of its logs is read. */
 void pod_logs_pod(struct pod_logs *logs, const json_t *pod, bool gone);
 
-/* Everything that is there to be read has been read. */
+/* Whether everything that exists to be read has been read. */
 bool pod_logs_idle(const struct pod_logs *logs);
 
-/* The same of the containers whose newest run has ended. */
+/* The same for the containers whose newest run has ended. */
 bool pod_logs_settled(const struct pod_logs *logs);
 
-/* Takes what has not come yet from the files of this machine: see podlog_finish. */
+/* Reads the rest of the logs from the files of this machine: see podlog_finish. */
 void pod_logs_finish(struct pod_logs *logs);
 
 /* With ends_with_start: whether one run of a container was read to its end. */
@@ -37,7 +37,7 @@ int pod_logs_error(const struct pod_logs *logs, struct muster_err *err);
 const char *pod_logs_last_line(const struct pod_logs *logs, const char *pod, const char *container,
                                size_t index);
 
-/* The last line that the container's first run printed, of the first pod of this name; NULL: none,
- * or it has not been read yet. Borrowed. */
+/* The last line that the first run of the container printed, in the first pod of this name; NULL if
+ * there is none, or if it has not been read yet. Borrowed. */
 const char *pod_logs_first_failure(const struct pod_logs *logs, const char *pod,
                                    const char *container);

@@ -22,7 +22,7 @@ static void end_line(struct prefixer *p, const struct prefixer_sink *sink)
     p->returned = false;
 }
 
-/* Bytes at the end that begin a UTF-8 character which is not whole yet. */
+/* The number of bytes at the end that begin a UTF-8 character without completing it. */
 static size_t broken_end(const struct buf *line)
 {
     for (size_t n = 1; n <= 3 && n <= line->used; n++) {
@@ -67,7 +67,7 @@ const char *prefixer_partial(const struct prefixer *p, size_t *ret_bytes)
     return count > 0 ? p->line.data : NULL;
 }
 
-/* Text after a carriage return stands over what was there. */
+/* Clears the line if the last byte was a carriage return: the next text replaces it. */
 static void start_over(struct prefixer *p)
 {
     if (p->returned) {

@@ -18,25 +18,25 @@ enum { PREFIXER_LINE_BYTES_MAX = 64 << 10 };
 
 struct prefixer {
     struct buf line;
-    bool bar;      /* this line has seen a carriage return */
-    bool returned; /* the last byte was one: what comes next starts the line anew */
+    bool bar;      /* the line has had a carriage return */
+    bool returned; /* the last byte was a carriage return: the next text replaces the line */
 };
 
-/* Text without its newline, valid for the call. */
+/* The functions that get text, without its newline and valid only for the call. */
 struct prefixer_sink {
     void (*line)(void *context, const char *text, size_t bytes);
-    /* a part of a line that is too long; the next piece or the line goes on with it */
+    /* gets a part of a line that is too long; the next piece or line continues it */
     void (*piece)(void *context, const char *text, size_t bytes);
     void (*progress)(void *context, const char *text, size_t bytes);
     void *context;
 };
 
-/* The unfinished line, when it is no progress bar; NULL: there is none. Borrowed. */
+/* The unfinished line, if it is not a progress bar; NULL if there is none. Borrowed. */
 const char *prefixer_partial(const struct prefixer *p, size_t *ret_bytes);
 
 void prefixer_init(struct prefixer *p);
 void prefixer_done(struct prefixer *p);
 void prefixer_feed(struct prefixer *p, const char *bytes, size_t count,
                    const struct prefixer_sink *sink);
-/* The log has ended: an unfinished line is a line. */
+/* Ends the log: an unfinished line is reported as a line. */
 void prefixer_end(struct prefixer *p, const struct prefixer_sink *sink);

@@ -52,9 +52,9 @@ void screen_done(struct screen *screen)
     buf_done(&screen->out);
 }
 
-/* False: there is none yet, or a signal came. A reader that reads nothing (a pager) must not keep
- * Ctrl-C from us, so the loop turns meanwhile; but once it owes us too much it is waited for, so
- * that memory stays bounded. */
+/* Waits for room in the output. False: there is no room yet, or a signal came. A reader that reads
+ * nothing (a pager) must not block Ctrl-C, so the wait is short and the loop goes on; but if too
+ * many bytes are unwritten, the wait has no limit, so that memory stays bounded. */
 static bool wait_for_room(const struct screen *screen, size_t waiting)
 {
     struct pollfd out = {.fd = screen->fd, .events = POLLOUT};
@@ -62,7 +62,7 @@ static bool wait_for_room(const struct screen *screen, size_t waiting)
     return poll(&out, 1, limit_ms) > 0;
 }
 
-/* A pipe with room takes PIPE_BUF bytes without blocking. */
+/* Writes a part: a pipe with room takes PIPE_BUF bytes without blocking. */
 static bool write_some(struct screen *screen, const char *at, size_t left, size_t *ret_wrote)
 {
     ssize_t wrote = write(screen->fd, at, left < PIPE_BUF ? left : PIPE_BUF);

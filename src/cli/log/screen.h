@@ -18,21 +18,21 @@ struct screen {
     struct buf out;
     struct log_view view;
     bool with_notes; /* standard error is the same file: notes must not land within a line */
-    bool hurried;    /* the end was asked for: what nobody reads is not waited for */
-    int write_errno; /* the output is lost: a closed pipe, a full disk; 0: fine */
+    bool hurried;    /* the end was requested: no wait for a slow reader */
+    int write_errno; /* why the output is lost: a closed pipe, a full disk; 0: it is not */
 };
 
 void screen_init(struct screen *screen, int fd);
 void screen_done(struct screen *screen);
 
-/* The terminal may have been resized. */
+/* Reads the terminal's size, which may have changed. */
 void screen_measure(struct screen *screen);
 
-/* Writes what the view has put out, as far as there is room: the rest with the next call. */
+/* Writes what the view has put out, as far as there is room; the next call writes the rest. */
 void screen_flush(struct screen *screen);
-/* The rest, too, however long its reader takes; until a signal comes. */
+/* Writes all of it, however long the reader takes, until a signal comes. */
 void screen_drain(struct screen *screen);
 
-/* "muster: …" */
+/* Prints "muster: …". */
 void screen_note(struct screen *screen, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

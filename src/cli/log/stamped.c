@@ -8,7 +8,8 @@
 
 enum { NS_PER_MS = 1000000, MS_PER_S = 1000, NS_DIGITS = 9 };
 
-/* Lines are told apart by their nanoseconds. 0: the text has no time. */
+/* Reads the time of a line in nanoseconds, by which lines are distinguished; 0 if the text has no
+ * time. */
 static int64_t read_time(const char *text)
 {
     int64_t ms = timestamp_read(text);
@@ -53,7 +54,7 @@ static void begin_line(struct stamped *s, const struct frames_sink *sink)
     }
 }
 
-/* How many of the bytes belong to the line's time. */
+/* Reads the line's time; returns how many of the bytes belong to it. */
 static size_t feed_time(struct stamped *s, const char *bytes, size_t count,
                         const struct frames_sink *sink)
 {
@@ -99,7 +100,7 @@ void stamped_resume(struct stamped *stamped)
         stamped->resume_given = given;
     } else if (stamped->line_ns == stamped->resume_ns && given > stamped->resume_given) {
         stamped->resume_given = given;
-    } /* else it broke among lines that were only skipped */
+    } /* otherwise the stream broke among lines that were only skipped */
     stamped->line_ns = stamped->resume_ns;
     stamped->given = 0;
     stamped->whole = false;

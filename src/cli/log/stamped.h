@@ -10,13 +10,13 @@
 enum { STAMPED_TIME_BYTES = 48 };
 
 struct stamped {
-    char time[STAMPED_TIME_BYTES]; /* what there is of it, at the beginning of a line */
+    char time[STAMPED_TIME_BYTES]; /* the part of a line's time that has arrived */
     size_t time_used;
     bool in_text;
     int64_t line_ns;   /* of the line being read, since 1970 */
-    uint64_t given;    /* bytes of it that came; its end included, it is whole */
-    bool whole;        /* it has its end */
-    int64_t resume_ns; /* up to this line all was handed on before */
+    uint64_t given;    /* bytes of the line that have arrived, its newline included */
+    bool whole;        /* the line has its newline */
+    int64_t resume_ns; /* everything before this line was handed on already */
     uint64_t resume_given;
     uint64_t skip; /* bytes of this line that were handed on before */
     uint64_t offset;
@@ -26,8 +26,8 @@ struct stamped {
 void stamped_feed(struct stamped *stamped, const char *bytes, size_t count,
                   const struct frames_sink *sink);
 
-/* The log is opened again: what was handed on already is not handed on once more. */
+/* Prepares for the log to be opened again: text that was handed on already is skipped. */
 void stamped_resume(struct stamped *stamped);
 
-/* When the newest line that was handed on was written, since 1970; 0: there was none. */
+/* When the newest line that was handed on was written, since 1970; 0 if there was none. */
 int64_t stamped_newest_ms(const struct stamped *stamped);

@@ -47,7 +47,7 @@ static void times_are_taken_out(void **state)
     }
 }
 
-/* Wherever the connection breaks, each byte comes once. */
+/* Each byte comes once, wherever the connection breaks. */
 static void opened_again_it_goes_on(void **state)
 {
     (void)state;
@@ -62,7 +62,7 @@ static void opened_again_it_goes_on(void **state)
     }
 }
 
-/* The second time among lines that are only skipped, or after them. */
+/* The second break is among lines that are only skipped, or after them. */
 static void opened_twice_again_it_goes_on(void **state)
 {
     (void)state;

@@ -27,8 +27,8 @@ static ssize_t read_and_write(int out, int in)
     return count > 0 && file_write_bytes(out, buffer, (size_t)count) < 0 ? -1 : count;
 }
 
-/* The kernel copies by itself where it can. EINVAL: not to this device, nor from this file, of
- * which sendfile has read nothing then. */
+/* Copies a chunk, in the kernel if it can. EINVAL: sendfile cannot copy to this device or from this
+ * file, and has read nothing. */
 static ssize_t copy_chunk(int out, int in)
 {
     ssize_t count = sendfile(out, in, NULL, CHUNK_BYTES);
@@ -72,7 +72,7 @@ static int copy_file(const char *from, const char *to, const struct stat *info,
     struct stat there;
     int r = copy_bytes(in, out, from, to, err);
     if (r < 0 && fstat(out, &there) == 0 && S_ISREG(there.st_mode)) {
-        (void)unlink(to); /* torn, it would look like a whole one */
+        (void)unlink(to); /* a torn file would look like a whole one */
     }
     if (r < 0) {
         return r;
@@ -87,8 +87,8 @@ static bool is_same(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* A file that is opened for writing loses its bytes, and a link takes the place of what is there:
- * nothing is copied over itself, and no device or pipe is replaced. */
+/* Checks that nothing is copied over itself, and that no device or pipe is replaced: a file that is
+ * opened for writing loses its bytes, and a link takes the place of what exists there. */
 static int check_other(const char *from, const char *to, const struct stat *info,
                        struct muster_err *err)
 {
@@ -179,7 +179,8 @@ static void cut_last(char *path)
     }
 }
 
-/* The path of what is there of `path`: itself, or the nearest folder above. "": nothing. */
+/* Finds the part of `path` that exists: all of it, or the nearest folder above; "" if there is
+ * none. */
 static void find_existing(const char *path, char ret[PATH_MAX])
 {
     char left[PATH_MAX];

@@ -14,7 +14,8 @@ struct gpu_process {
 static const char command[] =
     "nvidia-smi --query-compute-apps=pid,used_gpu_memory --format=csv,noheader,nounits 2>/dev/null";
 
-/* "12345, 678": the second in MiB; "[N/A]" where the driver does not tell. */
+/* Reads lines like "12345, 678": the second number is in MiB, or "[N/A]" if the driver does not
+ * report it. */
 static void read_lines(struct gpu_memory *gpus, FILE *lines)
 {
     char line[LINE_BYTES];

@@ -10,13 +10,13 @@
 #include <sys/types.h>
 
 struct gpu_memory {
-    bool missing; /* there is no such program: it is not asked again */
+    bool missing; /* nvidia-smi is missing, and is not called again */
     bool known;
     struct gpu_process *list;
     size_t count;
 };
 
-/* Asks anew. */
+/* Calls nvidia-smi again. */
 void gpu_memory_read(struct gpu_memory *gpus);
 /* The memory of these processes on all GPUs. */
 int64_t gpu_memory_of(const struct gpu_memory *gpus, const pid_t *processes, size_t count);

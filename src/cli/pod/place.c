@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The uid finds it, too, when it was deleted together with its job. */
+/* Asks by the pod's uid, by which the pod is found also after it was deleted together with its job.
+ */
 int place_get(struct cli *cli, const json_t *pod, const char *container, json_t **ret)
 {
     muster_auto(free) char *path = NULL;
     if (cli_on_cluster(cli)) {
-        return MUSTER_EUNSUPPORTED; /* it is on another machine */
+        return MUSTER_EUNSUPPORTED; /* the container is on another machine */
     }
     muster_auto(free) char *place =
         kube_muster_path("namespaces", doc_text(pod, "metadata.namespace", "default"), "pods",
@@ -25,7 +26,7 @@ int place_get(struct cli *cli, const json_t *pod, const char *container, json_t 
     return kube_call(cli->kube, "GET", path, NULL, ret, &cli->err);
 }
 
-/* How much of `path` the mount path covers, whole parts only; 0: none. */
+/* The length of the part of `path` that the mount path covers, whole names only; 0: none. */
 static size_t covered(const char *mount, const char *path)
 {
     size_t length = strlen(mount);
@@ -37,7 +38,7 @@ static size_t covered(const char *mount, const char *path)
     return inside ? length : 0;
 }
 
-/* What of the volume is mounted, and `path` in it. */
+/* Joins the part of the volume that is mounted and `path` in it. */
 static char *join(const json_t *mount, const char *path)
 {
     const char *host = doc_text(mount, "hostPath", "");

@@ -102,7 +102,7 @@ static void trees_are_copied_with_links_and_modes(void **state)
     char *copied = under("to/here/sub/file");
     assert_int_equal(symlink("sub/file", link), 0);
     assert_int_equal(copy_tree(from, to, NULL), 0);
-    assert_int_equal(copy_tree(from, to, NULL), 0); /* again, over what is there */
+    assert_int_equal(copy_tree(from, to, NULL), 0); /* again, over the existing files */
     assert_int_equal(stat(copied, &info), 0);
     assert_int_equal(info.st_mode & 0777, 0640);
     assert_int_equal(readlink(copied_link, target, sizeof target), strlen("sub/file"));

@@ -7,11 +7,12 @@
 
 #include "cli/pod/place.h"
 
-/* Asks for the containers of the pod that have started since; true when there were some. */
+/* Asks for the places of containers that have started since the last call; true if there were some.
+ */
 bool places_learn(struct cli *cli, const json_t *pod, json_t *places);
 
-/* Rotation has changed the lists of log files meanwhile. `pods`: name -> pod. */
+/* Asks again, because rotation has changed the lists of log files. `pods`: name -> pod. */
 void places_refresh(struct cli *cli, json_t *pods, json_t *places);
 
-/* Borrowed; NULL when it is not known. */
+/* The place of a container, borrowed; NULL if it is not known. */
 const json_t *places_of(const json_t *places, const char *pod, const char *container);

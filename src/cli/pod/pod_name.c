@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* What stands before the last `role`, or NULL. */
+/* The part of the name before the last `role`, or NULL. */
 static char *before_last(const char *pod, const char *role)
 {
     const char *last = strstr(pod, role);

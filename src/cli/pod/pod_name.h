@@ -3,6 +3,6 @@
  */
 #pragma once
 
-/* "mnist" of "mnist-worker-3", "mnist-edljob-worker-3" and "elasticdl-mnist-master"; NULL when it
- * is no pod's name; the caller frees. */
+/* The job's name: "mnist" for "mnist-worker-3", "mnist-edljob-worker-3" and
+ * "elasticdl-mnist-master". NULL if `pod` is not the name of a pod; the caller frees it. */
 char *pod_name_job(const char *pod);

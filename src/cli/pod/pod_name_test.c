@@ -13,7 +13,7 @@ static void the_job_of_a_pods_name(void **state)
         {"a-worker-b-worker-1", "a-worker-b"},
         {"elasticdl-test-mnist-master", "test-mnist"},
         {"test-mnist-edljob-worker-0", "test-mnist"},
-        {"elasticdl-x-master-0", "elasticdl-x"}, /* of a job that is called so */
+        {"elasticdl-x-master-0", "elasticdl-x"}, /* of a job with this name */
         {"elasticdl--master", NULL},
         {"elasticdl-master", NULL},
         {"-worker-0", NULL},

@@ -38,7 +38,8 @@ static void choose_live(const json_t *live, const struct pod_set_query *query, j
     }
 }
 
-/* Goes from the newest to the oldest: the first pod of a name stands for it. */
+/* Chooses deleted pods from the newest to the oldest: only the newest pod of a name, unless earlier
+ * ones are wanted. */
 static void choose_gone(const json_t *gone, const struct pod_set_query *query, json_t *chosen,
                         json_t *uids)
 {
@@ -52,7 +53,7 @@ static void choose_gone(const json_t *gone, const struct pod_set_query *query, j
     }
 }
 
-/* What a cluster has deleted is gone with its logs. */
+/* Lists the pods of a cluster. A cluster keeps no logs of deleted pods. */
 static int list_live(struct cli *cli, const char *namespace, const char *labels, json_t **ret)
 {
     const struct kube_ref pods = {kube_resource_find("pods"), namespace, NULL, NULL};
@@ -109,7 +110,7 @@ static int get_of_job(struct cli *cli, const char *job, bool earlier, struct pod
                        &(struct pod_set_query){.labels = labels, .earlier = earlier}, ret);
 }
 
-/* `missing` is what looking for the name among objects gave. */
+/* `missing` is the result of looking up the name among the objects. */
 static int get_named(struct cli *cli, const char *name, bool earlier, int missing,
                      struct pod_set *ret)
 {

@@ -11,12 +11,12 @@
 
 struct pod_set_query {
     const char *labels; /* a label selector, or NULL */
-    const char *name;   /* of one pod, or NULL */
-    bool earlier;       /* also the pods that had a present one's name before */
+    const char *name;   /* the name of one pod, or NULL */
+    bool earlier;       /* also earlier pods with the name of a present one */
 };
 
 struct pod_set {
-    json_t *pods; /* by rank, the pods of one name in their order */
+    json_t *pods; /* sorted by rank; pods of one name from oldest to newest */
     json_t *gone; /* uid → true */
 };
 
@@ -25,7 +25,8 @@ int pod_set_get(struct cli *cli, const char *namespace, const struct pod_set_que
 bool pod_set_is_gone(const struct pod_set *set, const json_t *pod);
 void pod_set_done(struct pod_set *set);
 
-/* The pods that WORD means, a job's name or a pod's, also of one that is gone. *ret_job: a new
- * reference to the job, NULL when WORD is a pod. MUSTER_EINVAL: of another kind. */
+/* Finds the pods that WORD means, the name of a job or of a pod, which may be deleted. *ret_job is
+ * a new reference to the job, NULL if WORD is a pod. MUSTER_EINVAL: WORD is an object of another
+ * kind. */
 int pod_set_find(struct cli *cli, const char *word, bool earlier, struct pod_set *ret,
                  json_t **ret_job);

@@ -29,7 +29,7 @@
 
 enum { TEXT_BYTES_MAX = 256 << 10, PIECE_BYTES = 16 << 10, LIMIT_MS = 5000, WHY_BYTES = 512 };
 
-/* The path of the program in PATH; NULL: it is not installed. The caller frees. */
+/* The path of py-spy in PATH; NULL if it is not installed. The caller frees it. */
 static char *find_program(void)
 {
     const char *at = getenv("PATH");
@@ -49,7 +49,7 @@ static char *find_program(void)
     return NULL;
 }
 
-/* py-spy takes long to find out that something is no Python. */
+/* Whether the process runs Python: py-spy takes long to find out that it does not. */
 static bool runs_python(long long pid)
 {
     char path[64], program[PATH_MAX];
@@ -63,11 +63,12 @@ static bool runs_python(long long pid)
 struct spy {
     const char *program;
     long long pid;
-    long long inner_pid; /* in its PID namespace; 0: that is ours */
+    long long inner_pid; /* its pid in its PID namespace; 0: that is ours */
     bool native;         /* frames of C and C++, too */
 };
 
-/* The last number of NSpid in its status; 0: the only one, or it has ended. */
+/* The pid of a process in its own PID namespace: the last number of NSpid in its status. 0: there
+ * is only one, or the process has ended. */
 static long long inner_pid(long long pid)
 {
     char path[64], line[256];
@@ -86,7 +87,7 @@ static long long inner_pid(long long pid)
     return inner;
 }
 
-/* One namespace of the process becomes ours; of users only where it is another one. */
+/* Enters a namespace of the process, unless this process is in it already. */
 static bool enter(long long pid, const char *kind, int type)
 {
     char path[64];
@@ -100,7 +101,8 @@ static bool enter(long long pid, const char *kind, int type)
     return (stat(path, &own) == 0 && own.st_ino == its.st_ino) || setns(fd, type) == 0;
 }
 
-/* The status of what runs in the namespace; returns in that process alone. */
+/* Enters the namespaces of the process. Returns only in a child, which runs in them; this process
+ * exits with the child's status. */
 static void enter_namespace(const struct spy *spy)
 {
     int status = 0;
@@ -135,7 +137,7 @@ __attribute__((noreturn)) static void be_pyspy(const struct spy *spy, int out)
     _exit(127);
 }
 
-/* False when it has taken too long. */
+/* Reads the output; false if that has taken too long. */
 static bool read_output(int fd, struct buf *text)
 {
     int64_t until_ms = clock_ms() + LIMIT_MS;
@@ -154,7 +156,7 @@ static bool read_output(int fd, struct buf *text)
     }
 }
 
-/* True when it could. Its output is added in either case. */
+/* Runs py-spy; true if it succeeds. Adds its output in either case. */
 static bool dump(const struct spy *spy, struct buf *text)
 {
     int ends[2], status = -1;
@@ -178,7 +180,7 @@ static bool dump(const struct spy *spy, struct buf *text)
     return waitpid(child, &status, 0) == child && status == 0;
 }
 
-/* Its first "Error: …" and what caused that: it prints its own stack after them. */
+/* Adds py-spy's first "Error: …" and its cause: after them py-spy prints its own stack. */
 static void put_failure(json_t *process, const char *text)
 {
     char why[WHY_BYTES];
@@ -192,8 +194,8 @@ static void put_failure(json_t *process, const char *text)
     json_object_set_new(process, "nativeWhy", json_string(why));
 }
 
-/* Native frames may be beyond it (unwinding fails on some machines); then those of Python, where
- * our own handler has not told them. */
+/* Adds native frames. If py-spy cannot get them (unwinding fails on some machines), adds Python's
+ * frames, unless our own handler has reported those. */
 static void add(const char *program, json_t *process)
 {
     long long pid = (long long)doc_int(process, "pid", 0);

@@ -6,6 +6,6 @@
 
 #include <jansson.h>
 
-/* Adds "native", its text, to each of the processes (process/stack/stacks.h) that runs Python, or
- * "nativeWhy" it could not. Nothing happens where py-spy is not installed. */
+/* Adds "native", the output of py-spy, to each of the processes (process/stack/stacks.h) that runs
+ * Python, or "nativeWhy", the reason why py-spy failed. Does nothing if py-spy is not installed. */
 void py_spy_add(json_t *processes);

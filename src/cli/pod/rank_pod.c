@@ -9,7 +9,7 @@
 
 enum { RANK_DIGITS_MAX = 6 };
 
-/* Pods without a RANK are counted. */
+/* The pod of this rank; for a pod without a RANK, its place in the list counts. */
 static json_t *pod_of(const json_t *pods, long rank)
 {
     size_t i;

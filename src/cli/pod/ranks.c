@@ -23,8 +23,8 @@ static const char *label_of(const json_t *pod, const char *label)
     return json_string_value(json_object_get(doc_at(pod, "metadata.labels"), label));
 }
 
-/* The operator gives RANK where there is a Master; without one the Workers' indices are the ranks
- * (of nodes, where torchrun starts several processes in each). */
+/* The rank of a Worker without RANK. The operator sets RANK if there is a Master; without a Master
+ * the Workers' indices are the ranks (of nodes, if torchrun starts several processes in each). */
 static const char *rank_of_worker(const json_t *pod)
 {
     const char *type = label_of(pod, LABEL_TYPE);
@@ -70,7 +70,7 @@ long ranks_number(const json_t *pod)
     return rank ? strtol(rank, NULL, 10) : -1;
 }
 
-/* The rank, or the replica index after all ranks. */
+/* The key for sorting: the rank, or the replica index after all ranks. */
 static long order_of(const json_t *pod)
 {
     long rank = ranks_number(pod);
@@ -81,7 +81,7 @@ static long order_of(const json_t *pod)
     return index ? LONG_MAX / 2 + strtol(index, NULL, 10) : LONG_MAX;
 }
 
-/* Pods of one name, as they came after each other. */
+/* Compares by rank, then by name; pods of one name from oldest to newest. */
 static int by_rank(const json_t *a, const json_t *b)
 {
     long ra = order_of(a);

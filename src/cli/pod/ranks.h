@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* "rank 1", by the environment the pod gives its training; without one "worker 0"; else its name.
- */
+/* Writes "rank 1", by the environment of the pod's training; without a rank "worker 0", else the
+ * pod's name. */
 void ranks_label(const json_t *pod, char *ret, size_t size);
 
 /* The rank, -1 when the pod has none. */

@@ -43,7 +43,7 @@ int runs_get(struct cli *cli, const char *job, int64_t run, json_t **ret)
                 : err_no_memory(&cli->err);
 }
 
-/* NULL, without a message, when it cannot be read. Frees the path. */
+/* Gets a document; NULL, without a message, if it cannot be read. Frees the path. */
 static json_t *get(struct cli *cli, char *path)
 {
     json_t *answer = NULL;
@@ -98,7 +98,7 @@ static json_t *named(const json_t *pods, const char *name)
     return chosen;
 }
 
-/* The job of that name, else the job of the pod of that name. */
+/* Gets the run of the job of that name, else of the job that the pod of that name belongs to. */
 static int get_of_word(struct cli *cli, const char *word, int64_t run, char **ret_job,
                        bool *ret_pod, json_t **ret)
 {

@@ -61,8 +61,8 @@ static void leave_raw(struct session *s)
     }
 }
 
-/* While the terminal is in raw mode a signal must not end this process before its mode is restored.
- */
+/* Catches signals: while the terminal is in raw mode, a signal must not end this process before the
+ * mode is restored. */
 static void catch_signals(struct session *s)
 {
     sigset_t set;
@@ -125,7 +125,7 @@ static void send_out(struct session *s)
     ssize_t n = send(s->socket_fd, s->out + s->out_sent, s->out_used - s->out_sent,
                      MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0 && errno != EAGAIN && errno != EINTR) {
-        s->input = false; /* what was said before can still be read */
+        s->input = false; /* what the command printed before can still be read */
         s->out_used = s->out_sent = 0;
     }
     s->out_sent += n > 0 ? (size_t)n : 0;
@@ -144,7 +144,7 @@ static void print(struct session *s, int fd, const char *bytes, size_t count)
             struct pollfd room = {.fd = fd, .events = POLLOUT};
             (void)poll(&room, 1, -1);
         } else if (n < 0 && errno != EINTR) {
-            s->code = SIGNAL_BASE + SIGPIPE; /* nobody reads: as a command in a pipeline */
+            s->code = SIGNAL_BASE + SIGPIPE; /* there is no reader: as in a pipeline */
             return;
         }
         done += n > 0 ? (size_t)n : 0;
@@ -213,7 +213,7 @@ static void turn(struct session *s)
     if (ready[0].revents & (POLLIN | POLLHUP | POLLERR)) {
         read_socket(s);
     }
-    if (ready[2].revents) { /* first: what is typed after a change of size finds it changed */
+    if (ready[2].revents) { /* first: a change of size comes before what is typed after it */
         take_signal(s);
     } else if (ready[1].revents) {
         read_input(s);

@@ -11,10 +11,10 @@
 
 enum { SESSION_LOST = 137 }; /* the rank ended while the command ran */
 
-/* The size of the terminal on standard input; false when it is none. */
+/* Gets the size of the terminal on standard input; false if that is not a terminal. */
 bool session_window(int *ret_rows, int *ret_columns);
 
-/* socket_fd speaks process/wire/frame.h. `input`: standard input is the command's; `tty`: the
- * command has a terminal of its own, and this one hands on every key. Returns its exit code;
- * negative: the connection broke the protocol. */
+/* Runs a session on socket_fd, in the frames of process/wire/frame.h. `input`: standard input goes
+ * to the command; `tty`: the command has a terminal of its own, and this one passes on every key.
+ * Returns the command's exit code; negative: the connection broke the protocol. */
 int session_follow(int socket_fd, bool input, bool tty, struct muster_err *err);

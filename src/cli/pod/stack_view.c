@@ -12,8 +12,8 @@ enum { LABEL_BYTES = 128 };
 
 /* ---- One rank ---- */
 
-/* The attempt of the pod's training container, else its first: init containers and sidecars run
- * beside or before it. */
+/* Finds the attempt of the pod's training container, else the pod's first attempt: init containers
+ * and sidecars run before it or beside it. */
 static const json_t *find_attempt(const json_t *pod, const json_t *attempts)
 {
     const char *uid = doc_text(pod, "metadata.uid", "?");

@@ -8,8 +8,8 @@
 
 #include <jansson.h>
 
-/* One pod: {"rank" or absent, "label", "pod", "phase", "state", "cpuPercent", "where",
- * "processes": […]}; `attempts` as process/stack/stacks.h has them. */
+/* Describes one pod: {"rank" or absent, "label", "pod", "phase", "state", "cpuPercent", "where",
+ * "processes": […]}; `attempts` are in the form of process/stack/stacks.h. */
 json_t *stack_view_rank(const json_t *pod, const json_t *attempts);
 
 /* Prints for people: the collectives that hang (process/stack/collectives.h), then a line for each

@@ -34,7 +34,8 @@ static int unknown_kind(struct cli *cli, const char *word)
     return r;
 }
 
-/* An empty name (a shell's variable that is not set) would mean all objects of the kind. */
+/* Checks a name: an empty one (a shell's variable that is not set) would mean all objects of the
+ * kind. */
 static int check_name(struct cli *cli, const char *name, const char *word)
 {
     const char *verb = cli->args.command->name;
@@ -72,7 +73,7 @@ static int add(struct cli *cli, struct targets *targets, struct target target)
     return 0;
 }
 
-/* "pods,services": all objects of each kind, or with `names` those. */
+/* Adds the targets of "pods,services": all objects of each kind, or those in `names`. */
 static int add_kinds(struct cli *cli, const char *kinds, const char **names, struct targets *ret)
 {
     int r = 0;
@@ -96,7 +97,7 @@ static int add_kinds(struct cli *cli, const char *kinds, const char **names, str
     return r;
 }
 
-/* As kubectl's category of that name has them. */
+/* Replaces "all" by the kinds of kubectl's category of that name. */
 static const char *spell_out(const char *kinds)
 {
     return strcmp(kinds, "all") == 0 ? "pods,services,pytorchjobs" : kinds;
@@ -181,7 +182,7 @@ static int look(struct cli *cli, const char *namespace, const char *kind, struct
     return r;
 }
 
-/* JOB:RANK, where only pods have names. */
+/* Reports a missing object, with a hint if the user wrote JOB:RANK where only pods have names. */
 static int missing(struct cli *cli, const char *namespace, bool or_pod, const char *name)
 {
     const char *rank = name + strcspn(name, ":");

@@ -27,7 +27,7 @@ static bool is_break(char c)
     return isspace((unsigned char)c) || c == '\0' || strchr("\"'`,;()[]{}<>|", c) != NULL;
 }
 
-/* Colours: ESC [ … letter. */
+/* Skips a colour: ESC [ … letter. */
 static const char *skip_escape(const char *at, const char *end)
 {
     at++;
@@ -41,7 +41,7 @@ static const char *skip_escape(const char *at, const char *end)
     return at;
 }
 
-/* What a sentence puts behind a path, and a slash behind a folder. */
+/* Cuts off what a sentence puts behind a path, and the slash behind a folder. */
 static size_t trim(const char *from, size_t length)
 {
     while (length > 0 && strchr(".:!?/*", from[length - 1])) {
@@ -61,7 +61,8 @@ static bool take(const char *from, size_t length, char ret[CHECKPOINT_PATH_BYTES
     return checkpoint_is_name(ret);
 }
 
-/* 'my runs/a.pt': from a quote to the same one in its line. The words in it are looked at next. */
+/* Takes 'my runs/a.pt': from a quote to the same quote in its line. If this is not a checkpoint,
+ * the words in it are looked at next. */
 static bool take_quoted(const char *quote, const char *end, char ret[CHECKPOINT_PATH_BYTES])
 {
     const char *at = quote + 1;

@@ -10,9 +10,10 @@
 
 enum { CHECKPOINT_PATH_BYTES = 4096 };
 
-/* Judges by the last part of the path. */
+/* Whether the last part of the path is a checkpoint's name. */
 bool checkpoint_is_name(const char *path);
 
-/* The next path in the text that may be a checkpoint; *at moves behind it. In quotes a path may
- * have spaces; of NAME=PATH the PATH comes, too, and a bare path comes as it stands. */
+/* Finds the next path in the text that may be a checkpoint, and moves *at behind it. In quotes a
+ * path may have spaces; of NAME=PATH the PATH is found, too; a path without quotes is taken as it
+ * is. */
 bool checkpoint_next(const char **at, const char *end, char ret[CHECKPOINT_PATH_BYTES]);

@@ -13,7 +13,7 @@ struct notifier {
     uv_process_t process;
     uv_timer_t timer;
     bool ended;
-    bool late; /* it was told to end */
+    bool late; /* the command was told to end */
     int64_t status;
     int signal;
 };
@@ -26,7 +26,7 @@ static void on_exit_of(uv_process_t *process, int64_t status, int signal)
     n->signal = signal;
 }
 
-/* It leads a session of its own, so that what it has started ends as well. */
+/* Ends the command and what it has started: it leads a session of its own. */
 static void on_time(uv_timer_t *timer)
 {
     struct notifier *n = timer->data;
@@ -52,8 +52,8 @@ static bool is_ours(const char *variable)
     return strncmp(variable, "MUSTER_JOB_", strlen("MUSTER_JOB_")) == 0;
 }
 
-/* This process's environment and the job's; the caller frees the list, and its first VARIABLES
- * texts. NULL when out of memory. */
+/* Makes the command's environment, from this process's and the job's variables; the caller frees
+ * the list, and its first VARIABLES texts. NULL when out of memory. */
 static char **make_environment(const json_t *report)
 {
     size_t count = 0;
@@ -78,7 +78,7 @@ static char **make_environment(const json_t *report)
         }
     }
     if (r < 0) {
-        free(list); /* at the end of a run: what asprintf made goes with the process */
+        free(list); /* the run is over: the texts of asprintf are freed with the process */
         return NULL;
     }
     return list;
@@ -127,7 +127,7 @@ static void run_command(struct cli *cli, const char *command, const json_t *repo
         wait_for(cli, &n);
         tell_failure(&n, command);
     }
-    if (environment) { /* a failed uv_spawn leaves the handle to be closed, too */
+    if (environment) { /* the handle must be closed also if uv_spawn failed */
         uv_close((uv_handle_t *)&n.process, NULL);
         uv_run(&cli->loop, UV_RUN_NOWAIT);
         for (size_t i = 0; i < VARIABLES; i++) {

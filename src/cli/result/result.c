@@ -21,7 +21,7 @@
 
 enum { LINE_BYTES_MAX = 8 << 10, TAIL_LINES = 5, SIGNAL_BASE = 128 };
 
-/* Did a signal end anything that still ran? When nothing did, the job's own verdict counts. */
+/* Whether a signal ended anything that still ran. If nothing did, the job's own verdict counts. */
 static bool was_cut_short(const struct followed_job *j, const struct verdict *v)
 {
     bool by_itself = v->end == VERDICT_SUCCEEDED || (v->end == VERDICT_FAILED && !v->stopped);
@@ -49,9 +49,9 @@ static const char *log_file(const struct followed_job *j, const char *pod, const
     return json_string_value(json_array_get(logs, json_array_size(logs) - 1));
 }
 
-/* False for decoration: torchrun, and Python for a group of exceptions, draw a rule below the
- * error; Python lists its modules after a crash; its resource tracker reports what the dead have
- * left. */
+/* Whether the line is not just decoration: torchrun, and Python for a group of exceptions, draw a
+ * rule below the error; Python lists its modules after a crash; its resource tracker reports what
+ * dead processes have left. */
 static bool says_something(const char *line)
 {
     static const char modules[] = "Extension modules: ",
@@ -65,7 +65,7 @@ static bool says_something(const char *line)
     return *line != '\0';
 }
 
-/* The line that most likely says what went wrong; NULL: there is none. */
+/* The line that most likely says what went wrong; NULL if there is none. */
 static const char *last_line(const struct followed_job *j, const char *pod, const char *container)
 {
     const char *last = NULL;
@@ -76,7 +76,7 @@ static const char *last_line(const struct followed_job *j, const char *pod, cons
     return last;
 }
 
-/* Unless that is what the verdict has said already, as a coordinator's is. */
+/* Adds the last line, unless the verdict has it already, as for a coordinator. */
 static void add_last_line(const struct followed_job *j, const struct verdict *v, const json_t *pods,
                           struct buf *out)
 {
@@ -109,8 +109,8 @@ static json_t *bad_ranks_with_lines(const struct followed_job *j, const json_t *
     return list;
 }
 
-/* A job that succeeded may have ranks that did not; of one that failed, those that failed as well
- * as the first. Why the rest of a failed job was stopped is clear. */
+/* Adds the ranks that did not succeed: all of them if the job succeeded, and if it failed those
+ * that failed after the first. Why the rest of a failed job was stopped is clear. */
 static void add_bad_ranks(const struct followed_job *j, const struct verdict *v, const json_t *pods,
                           struct buf *out)
 {
@@ -131,8 +131,8 @@ static struct trouble_view view_of(const struct followed_job *j)
     return (struct trouble_view){j->object, j->logs};
 }
 
-/* Its supervisor watches this process: what runs is ended once it is gone, and nobody is left who
- * sees it. */
+/* Prints that the job's end was not seen. The supervisor watches this process: once it is gone, the
+ * supervisor ends what runs, and nobody sees that. */
 static void say_not_seen(const struct followed_job *j)
 {
     screen_note(j->follow->screen,
@@ -142,7 +142,8 @@ static void say_not_seen(const struct followed_job *j)
                 j->name);
 }
 
-/* The sentence about a coordinator that failed names no rank, so that no last line can follow. */
+/* Adds why the job failed. The sentence about a coordinator that failed names no rank, so no last
+ * line can follow. */
 static void add_why_failed(const struct followed_job *j, const struct verdict *v,
                            const json_t *pods, struct buf *why)
 {
@@ -203,7 +204,7 @@ static void add_volumes(const json_t *pod, const json_t *place, json_t *seen, js
     }
 }
 
-/* What training wrote: claims and empty directories. Each folder once. */
+/* Lists the volumes that training wrote to, claims and empty directories, each folder once. */
 static json_t *volumes_of(const struct followed_job *j, const json_t *pods)
 {
     muster_auto(doc) json_t *seen = json_object();
@@ -227,7 +228,7 @@ json_t *result_volumes(const struct followed_job *job)
     return volumes_of(job, pods);
 }
 
-/* Says which logs there are, and how much of the long ones is left. */
+/* Prints how to read the logs, and how much of long logs was rotated away. */
 static void say_logs(const struct followed_job *j, const json_t *pods)
 {
     char size[BYTES_TEXT];
@@ -249,7 +250,7 @@ static void say_logs(const struct followed_job *j, const json_t *pods)
     }
 }
 
-/* Says where things lie, and gives advice; the verdict comes last (say_head). */
+/* Prints where volumes, results and logs are, and a hint; the verdict comes last (say_head). */
 static void say_places(const struct followed_job *job, const struct verdict *v, const char *results)
 {
     muster_auto(doc) json_t *pods = follow_pods(job);
@@ -295,7 +296,7 @@ void result_say(const struct followed_job *job, const char *results)
     say_head(job, &v, pods);
 }
 
-/* Exit code of the pod's main container: null while it has none. */
+/* Describes one rank. The exit code is that of the pod's main container, null while it has none. */
 static json_t *replica_doc(const struct followed_job *j, const json_t *pod)
 {
     const struct bad_ranks_seen seen = {j->stopped, j->late, j->untold_end};

@@ -6,10 +6,10 @@
 
 #include "cli/follow/follow.h"
 
-/* The exit code of one job in this run (a signal that ended us comes first). */
+/* The exit code of one job in this run (if a signal ended this run, its code comes first). */
 int result_exit_code(const struct followed_job *job);
 
-/* Says where things lie, then, as the last line, "muster: job mnist succeeded after 32 s", or why
+/* Prints where things are, then, as the last line, "muster: job mnist succeeded after 32 s", or why
  * it failed. */
 void result_say(const struct followed_job *job, const char *results);
 

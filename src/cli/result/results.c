@@ -23,8 +23,8 @@ static int write_doc(const char *folder, const char *name, const json_t *doc,
     return file_write(path, text, strlen(text), 0644, err);
 }
 
-/* POD.log, and of its other containers POD-CONTAINER.log. A rotated log is several files, oldest
- * first. */
+/* Copies a log to POD.log, or to POD-CONTAINER.log if it is not the main container's. A rotated log
+ * is several files, oldest first. */
 static int copy_log(const char *folder, const json_t *pod, const char *container,
                     const json_t *place, struct muster_err *err)
 {
@@ -64,7 +64,8 @@ static int copy_logs(const struct followed_job *j, const char *folder, struct mu
     return r;
 }
 
-/* One claim is one folder; two pods' empty directories of the same name must not mix. */
+/* Copies a volume. A claim is one folder; empty directories of two pods with the same name must not
+ * be mixed. */
 static int copy_volume(const char *folder, const json_t *volume, struct muster_err *err)
 {
     const char *name = doc_text(volume, "name", "");
@@ -78,7 +79,7 @@ static int copy_volume(const char *folder, const json_t *volume, struct muster_e
     muster_auto(free) char *parent = file_join(folder, "volumes");
     int r = parent ? file_mkdir(parent, 0777, err) : err_no_memory(err);
     r = r < 0 ? r : copy_tree(doc_text(volume, "path", ""), path, err);
-    return r == MUSTER_ENOENT && !kept ? 0 : r; /* an empty directory goes with its pod */
+    return r == MUSTER_ENOENT && !kept ? 0 : r; /* an empty directory is deleted with its pod */
 }
 
 static int copy_all(const struct followed_job *job, const char *folder, struct muster_err *err)

@@ -35,7 +35,7 @@ static int remove_part(const char *folder, const char *name, struct muster_err *
     return path ? file_remove(path, err) : err_no_memory(err);
 }
 
-/* Missing is fine: it was moved before. */
+/* Moves a part. A missing part is no error: it was moved before. */
 static int move_part(const char *from, const char *to, const char *name, struct muster_err *err)
 {
     muster_auto(free) char *old_path = file_join(from, name);
@@ -62,8 +62,8 @@ static bool names_part(const json_t *manifest, const char *part)
     return doc_has_text(doc_at(manifest, "parts"), part);
 }
 
-/* A part that the manifest names and that is no longer staged was exchanged before: so this may be
- * done again from the beginning after each of its renames. */
+/* Exchanges the parts. A part that the manifest names and that is no longer staged was exchanged
+ * before: so after each rename, this can be started again from the beginning. */
 static int exchange(const char *path, const char *staging, const json_t *manifest,
                     struct muster_err *err)
 {
@@ -80,7 +80,7 @@ static int exchange(const char *path, const char *staging, const json_t *manifes
     return r < 0 ? r : remove_part(path, REPLACED, err);
 }
 
-/* What an earlier run left half done: finished where its copy is whole, else dropped. */
+/* Finishes what an earlier run left half done if its copy is whole, else deletes it. */
 static int recover(const char *path, const char *staging, struct muster_err *err)
 {
     muster_auto(doc) json_t *manifest = NULL;
@@ -91,7 +91,8 @@ static int recover(const char *path, const char *staging, struct muster_err *err
     return r < 0 ? r : remove_part(path, REPLACED, err);
 }
 
-/* Folders of runs from before there was a manifest hold the job in status.json. */
+/* Whether a run has written this folder. Folders from before the manifest was introduced have the
+ * job in status.json. */
 static bool is_ours(const char *path)
 {
     muster_auto(doc) json_t *doc = NULL;
@@ -133,7 +134,7 @@ static int take_turn(struct results_folder *folder, struct muster_err *err)
     folder->lock_fd = open(folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     while (folder->lock_fd >= 0 && flock(folder->lock_fd, LOCK_EX) < 0) {
         if (errno != EINTR) {
-            break; /* a file system without locks: nobody takes turns there */
+            break; /* the file system has no locks: runs cannot take turns */
         }
     }
     return folder->lock_fd >= 0 ? 0 : file_fail(err, MUSTER_ECREATE, "open", folder->path);

@@ -14,18 +14,18 @@
 
 struct results_folder {
     char *path;
-    char *staging; /* copy here; it exists and is empty */
+    char *staging; /* the folder to copy into; it exists and is empty */
     int lock_fd;
 };
 
-/* Makes DIR when it is missing, finishes what was cut short, and refuses (MUSTER_EEXIST) to put a
- * run over files of somebody else's. */
+/* Makes DIR if it is missing, finishes an exchange that was cut short, and refuses (MUSTER_EEXIST)
+ * to write over files that no run has written. */
 int results_folder_check(const char *path, struct muster_err *err);
 
 /* Ownership: begin/done. */
 int results_folder_begin(const char *path, struct results_folder *ret, struct muster_err *err);
-/* What was copied replaces what was there. `manifest` becomes muster.json. */
+/* Replaces the old results by the copied ones. `manifest` becomes muster.json. */
 int results_folder_commit(struct results_folder *folder, const json_t *manifest,
                           struct muster_err *err);
-/* When nothing was committed, the folder stays as it was. */
+/* Ends the copy. If nothing was committed, the folder stays as it was. */
 void results_folder_done(struct results_folder *folder);

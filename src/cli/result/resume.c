@@ -19,11 +19,11 @@
 #include <unistd.h>
 
 enum {
-    TAIL_BYTES = 256 << 10, /* of each rank's log */
+    TAIL_BYTES = 256 << 10, /* read from the end of each rank's log */
     STATS_MAX = 2000,       /* paths looked at in one run */
-    ENTRIES_MAX = 20000,    /* of all volumes */
+    ENTRIES_MAX = 20000,    /* read in all volumes */
     DEPTH_MAX = 6,
-    SLACK_MS = 2000, /* file systems that count in seconds */
+    SLACK_MS = 2000, /* for file systems that store whole seconds */
 };
 
 struct search {
@@ -65,7 +65,7 @@ static void look_at_text(struct search *s, const json_t *place, const char *text
     }
 }
 
-/* The end of a file; what a rotation cut off is in the file before. */
+/* Looks at the end of a log file; what a rotation cut off is in the file before. */
 static void look_at_log(struct search *s, const json_t *place, const char *file)
 {
     muster_auto(free) char *text = malloc(TAIL_BYTES);
@@ -148,7 +148,7 @@ void resume_find(const struct followed_job *job, const json_t *pods, const json_
     struct search s = {.best = ret, .since_unix_ms = began - SLACK_MS};
     *ret = (struct resume){0};
     look_at_volumes(&s, volumes);
-    look_at_pods(&s, job, pods); /* the path that was printed wins over another way to it */
+    look_at_pods(&s, job, pods); /* a path that was printed wins over another way to it */
 }
 
 void resume_say(const struct followed_job *job, const struct resume *resume)

@@ -13,9 +13,9 @@ struct resume {
     int64_t saved_unix_ms;
 };
 
-/* `volumes`: as result_volumes has them. */
+/* Finds the newest checkpoint. `volumes` are those of result_volumes. */
 void resume_find(const struct followed_job *job, const json_t *pods, const json_t *volumes,
                  struct resume *ret);
 
-/* Says "newest checkpoint: runs/a/epoch3.pt (12 s before the end)", if there is one. */
+/* Prints "newest checkpoint: runs/a/epoch3.pt (12 s before the end)", if there is one. */
 void resume_say(const struct followed_job *job, const struct resume *resume);

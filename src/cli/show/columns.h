@@ -9,17 +9,18 @@
 
 struct columns {
     struct buf *out;
-    struct buf held; /* "label\0value\0" of the lines waiting for their width */
+    struct buf held; /* "label\0value\0" of the lines that wait for their width */
     size_t lines;
     size_t width;
 };
 
 void columns_init(struct columns *c, struct buf *out);
-void columns_done(struct columns *c); /* prints what waits */
+void columns_done(struct columns *c); /* prints the lines that wait */
 
-/* "  Label:  value", indented by 2 * level; no value: a heading, which ends the run of lines. */
+/* Adds "  Label:  value", indented by 2 * level; without a value it is a heading, which ends the
+ * run of lines. */
 void columns_line(struct columns *c, int level, const char *label, const char *value);
-/* The value alone, in the column of the line above. */
+/* Adds a value alone, in the column of the line above. */
 void columns_more(struct columns *c, const char *value);
-/* A line of text, indented. */
+/* Adds a line of text, indented. */
 void columns_text(struct columns *c, int level, const char *text);

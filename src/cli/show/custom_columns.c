@@ -23,7 +23,7 @@ struct custom_columns {
     bool headers;
 };
 
-/* A column ends at a comma that is outside of brackets and quotes. */
+/* The length of a column's text: it ends at a comma that is outside of brackets and quotes. */
 static size_t spec_length(const char *text)
 {
     int depth = 0;

@@ -17,9 +17,10 @@ struct custom_columns;
 int custom_columns_parse(const char *text, struct custom_columns **ret, struct muster_err *err);
 void custom_columns_free(struct custom_columns *columns);
 
-/* No line of headers (any more). */
+/* Prints no line of headers from now on. */
 void custom_columns_without_headers(struct custom_columns *columns);
 
-/* The object's row, or a row for each item of a List; after the headers, the first time. */
+/* Appends the object's row, or a row for each item of a List; the first time, the headers come
+ * before it. */
 int custom_columns_print(struct custom_columns *columns, const json_t *doc, struct buf *out,
                          struct muster_err *err);

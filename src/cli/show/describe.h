@@ -6,13 +6,14 @@
 #include <jansson.h>
 #include <stdint.h>
 
-/* Any object, as kubectl prints a custom resource: Name, Namespace, Labels, Annotations, API
+/* Prints any object, as kubectl prints a custom resource: Name, Namespace, Labels, Annotations, API
  * Version, Kind, Metadata, then every other section with its fields sorted, then Events. */
 void describe_object(const json_t *object, const json_t *events, int64_t now_unix_ms,
                      struct buf *out);
 
-/* A pod: its containers with state, last state, restarts, environment and mounts; its events. */
+/* Prints a pod: its containers with state, last state, restarts, environment and mounts; its
+ * events. */
 void describe_pod(const json_t *pod, const json_t *events, int64_t now_unix_ms, struct buf *out);
 
-/* "pytorchReplicaSpecs" -> "Pytorch Replica Specs", "uid" -> "UID". */
+/* Makes a label from a key: "pytorchReplicaSpecs" -> "Pytorch Replica Specs", "uid" -> "UID". */
 void describe_label(const char *key, char *ret, size_t size);

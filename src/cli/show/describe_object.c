@@ -131,7 +131,8 @@ void describe_map(struct columns *c, const char *label, const json_t *map, const
     free(keys);
 }
 
-/* Upstream's servers of the seeds' time still sent selfLink; it is where the object lies. */
+/* Prints the metadata, with selfLink, the object's path, because the servers from which the seeds
+ * come still sent it. */
 static void put_metadata(struct columns *c, const json_t *object)
 {
     static const char *const shown_above[] = {"name",        "namespace",     "labels",

@@ -13,7 +13,7 @@
 
 enum { TEXT_BYTES = 4096 };
 
-/* "2020-05-13T00:02:06Z" -> "Wed, 13 May 2020 00:02:06 +0000" */
+/* Prints "2020-05-13T00:02:06Z" as "Wed, 13 May 2020 00:02:06 +0000". */
 static void put_time(struct columns *c, int level, const char *label, const char *stamp)
 {
     int64_t unix_ms = timestamp_read(stamp);
@@ -126,7 +126,8 @@ static void put_quantities(struct columns *c, const char *label, const json_t *q
     }
 }
 
-/* A value that comes from elsewhere is told by its source, a secret's never by its value. */
+/* Prints a variable. A value that comes from elsewhere is shown as its source; a secret's value is
+ * never shown. */
 static void put_variable(struct columns *c, const json_t *variable)
 {
     static const struct {

@@ -206,7 +206,7 @@ static void pod_tells_its_containers_and_no_secret(void **state)
     json_decref(object);
 }
 
-/* An object of the wrong shapes everywhere is printed, not trusted. */
+/* An object that has wrong types everywhere is printed without harm. */
 static void strange_objects_do_no_harm(void **state)
 {
     (void)state;

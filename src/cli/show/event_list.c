@@ -25,7 +25,8 @@ const char *event_list_time(const json_t *event)
     return "";
 }
 
-/* Seconds tie often; the version tells which was written first. */
+/* Compares by time. Seconds are often equal; then the version shows which event was written first.
+ */
 static int by_time(const json_t *a, const json_t *b)
 {
     int64_t ta = timestamp_read(event_list_time(a));
@@ -41,7 +42,7 @@ json_t *event_list_sort(const json_t *items)
     return doc_sorted(items, by_time);
 }
 
-/* "17m", or "2s (x5 over 1m)" for an event that was counted up. */
+/* Writes "17m", or "2s (x5 over 1m)" for an event that was counted several times. */
 static void age_cell(const json_t *event, int64_t now_unix_ms, char ret[AGE_CELL_BYTES])
 {
     char last[AGE_BYTES];

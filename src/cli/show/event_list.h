@@ -9,7 +9,7 @@
 /* The items of a list of events sorted by their last time; new array. */
 json_t *event_list_sort(const json_t *items);
 
-/* Type, Reason, Age, From, Message, as kubectl describe prints them. */
+/* Prints Type, Reason, Age, From and Message, as kubectl describe does. */
 void event_list_describe(const json_t *events, int64_t now_unix_ms, struct buf *out);
 
 /* When the event was last seen, as the API writes it; "" when it does not say. Borrowed. */

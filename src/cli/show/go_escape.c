@@ -27,7 +27,8 @@ static void add_utf8(struct buf *out, uint32_t c)
     buf_add(out, bytes, n);
 }
 
-/* \x41 \u00e9 \101: `digits` of a base behind `at`; -1 when they are none. */
+/* Reads the code of \x41, \u00e9 or \101: `digits` of this base behind `at`; -1 if they are not
+ * digits. */
 static int64_t read_code(const char *at, const char *end, int digits, int base)
 {
     int64_t value = 0;

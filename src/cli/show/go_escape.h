@@ -8,6 +8,6 @@
 
 #include <stdbool.h>
 
-/* Appends what the escape means that begins at *at, behind the backslash, and moves *at behind it.
- * False when there is no such escape before `end`; *at stays. */
+/* Appends what the escape at *at, behind the backslash, means, and moves *at behind the escape.
+ * Returns false, and leaves *at, if there is no such escape before `end`. */
 bool go_unescape(const char **at, const char *end, char quote, struct buf *out);

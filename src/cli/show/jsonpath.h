@@ -21,13 +21,13 @@
 
 struct jsonpath;
 
-/* MUSTER_EINVAL says what is wrong and at which character of `text` (from 1). */
+/* Parses a template. MUSTER_EINVAL says what is wrong and at which character of `text` (from 1). */
 int jsonpath_parse(const char *text, struct jsonpath **ret, struct muster_err *err);
-/* What custom-columns take: x.y, .x.y, {x.y} or {.x.y}. */
+/* Parses a field as custom-columns have it: x.y, .x.y, {x.y} or {.x.y}. */
 int jsonpath_parse_field(const char *text, struct jsonpath **ret, struct muster_err *err);
 void jsonpath_free(struct jsonpath *path);
 
-/* Appends what the template makes of the document; on an error nothing. MUSTER_EINVAL. */
+/* Appends the template's output for the document; on an error (MUSTER_EINVAL), nothing. */
 int jsonpath_print(const struct jsonpath *path, const json_t *doc, struct buf *out,
                    struct muster_err *err);
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "-3", ":-3" or ":"; *at behind it. */
+/* Reads "-3", ":-3" or ":", and moves *at behind it. */
 static bool read_bound(const char **at, const char *end, bool colon, struct jsonpath_bound *ret)
 {
     const char *from = *at;
@@ -56,7 +56,7 @@ static int parse_slice(struct jsonpath_parser *p, const char *from, const char *
     return node ? 0 : MUSTER_ETOOBIG;
 }
 
-/* ['key'] is .key, with its backslashes. */
+/* Parses ['key'], which means .key with its backslashes. */
 static int parse_key(struct jsonpath_parser *p, const char *from, const char *to,
                      struct jsonpath_node *list)
 {
@@ -92,7 +92,7 @@ static int parse_union(struct jsonpath_parser *p, const char *from, const char *
     if (!all) {
         return MUSTER_ETOOBIG;
     }
-    struct jsonpath_node made = {.kind = JSONPATH_UNION}; /* `list` may move */
+    struct jsonpath_node made = {.kind = JSONPATH_UNION}; /* apart, because `list` may move */
     int r = 0;
     while (r == 0 && from <= to) {
         const char *comma = memchr(from, ',', (size_t)(to - from));

@@ -20,7 +20,7 @@ const char *jsonpath_kind_of(const json_t *value)
     return "null";
 }
 
-/* Below, equal, above: -1, 0, 1; 2: they cannot be compared. */
+/* Returns -1 for below, 0 for equal, 1 for above; 2 if the values cannot be compared. */
 static int compare(const json_t *a, const json_t *b)
 {
     if (json_is_string(a) && json_is_string(b)) {

@@ -10,7 +10,7 @@
 /* A range in a range in a range, or .. over a large document, may otherwise take for ever. */
 enum { STEPS_MAX = 20 << 20 };
 
-/* Values on the way; each holds one reference. */
+/* Intermediate values; each holds one reference. */
 struct values {
     json_t **list;
     size_t count;
@@ -120,7 +120,7 @@ static int eval_wildcard(struct evaluation *e, const struct values *in,
     return r;
 }
 
-/* A value that has children, then what is below it. The document's depth is bounded. */
+/* Adds a value that has children, then what is below it. The document's depth is bounded. */
 static int descend(struct evaluation *e, json_t *value, struct values *out)
 {
     size_t i;
@@ -152,7 +152,7 @@ static int eval_recursive(struct evaluation *e, const struct values *in,
 
 /* --- [from:to:step] --- */
 
-/* An empty slice of one list ends the whole: client-go's way. */
+/* An empty slice of one list ends the evaluation of all lists, as in client-go. */
 static int eval_array(struct evaluation *e, const struct values *in,
                       const struct jsonpath_node *node, struct values *out)
 {
@@ -223,7 +223,7 @@ static int passes(struct evaluation *e, json_t *element, const struct jsonpath_n
     struct evaluation quiet = *e;
     *ret = false;
     assert(node->count >= 1);
-    if (!node->text) { /* it exists; an error means that it does not */
+    if (!node->text) { /* tests whether it exists; an error means that it does not */
         quiet.err = &unused;
         int r = eval_list(&quiet, &item, &node->nodes[0], &left);
         e->steps = quiet.steps;
@@ -331,7 +331,8 @@ static int eval_list(struct evaluation *e, const struct values *in,
 
 static int find(struct evaluation *e, size_t from, json_t *value, bool silent);
 
-/* The nodes behind {range} once for each value; for none once in silence, to find its {end}. */
+/* Runs the nodes behind {range} once for each value; if there is no value, once without output, to
+ * find its {end}. */
 static int run_range(struct evaluation *e, size_t body, const struct values *over, bool silent)
 {
     int r = 0;

@@ -24,7 +24,7 @@ enum jsonpath_kind {
 /* One of the three numbers of a slice. */
 struct jsonpath_bound {
     bool known;
-    bool derived; /* from + 1, of [from] */
+    bool derived; /* for [from]: from + 1 */
     int64_t value;
 };
 
@@ -41,7 +41,8 @@ struct jsonpath {
     struct jsonpath_node root;
 };
 
-/* What is called for the values of each expression and each text; 0 or negative to stop. */
+/* Is called for the values of each expression and for each text; returns 0, or a negative code to
+ * stop. */
 typedef int jsonpath_sink(void *context, json_t *const *values, size_t count);
 
 int jsonpath_find(const struct jsonpath *path, const json_t *doc, jsonpath_sink *sink,
@@ -54,10 +55,12 @@ struct jsonpath_slice {
     int64_t step;
 };
 struct jsonpath_slice jsonpath_slice_of(const struct jsonpath_bound *bound, int64_t length);
-/* MUSTER_EINVAL: it lies outside of the list, or its step does not go on. */
+/* MUSTER_EINVAL: the slice lies outside of the list, its start is behind its end, or its step is
+ * not above 0. */
 int jsonpath_slice_check(const struct jsonpath_slice *s, int64_t length, struct muster_err *err);
 
-/* "left SIGN right" of a filter. MUSTER_EINVAL: there is no such sign, or the two have no order. */
+/* Evaluates "left SIGN right" of a filter. MUSTER_EINVAL: there is no such sign, or the two have no
+ * order. */
 int jsonpath_compare(const char *sign, const json_t *left, const json_t *right, bool *ret,
                      struct muster_err *err);
 

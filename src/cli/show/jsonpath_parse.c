@@ -38,13 +38,13 @@ static bool starts(const struct jsonpath_parser *p, const char *word)
     return (size_t)(p->end - p->at) >= length && memcmp(p->at, word, length) == 0;
 }
 
-/* A name may be in any script. */
+/* Whether a name can begin with this character; a name may be in any script. */
 static bool starts_name(char c)
 {
     return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
 }
 
-/* The text of a part as a template of its own: of filters and unions. */
+/* Parses a part of the text as an expression of its own: a side of a filter. */
 static int parse_part(struct jsonpath_parser *p, const char *from, const char *to,
                       struct jsonpath_node *list)
 {
@@ -73,7 +73,7 @@ static int parse_recursive(struct jsonpath_parser *p, struct jsonpath_node *list
     return p->at < p->end && starts_name(*p->at) ? jsonpath_parse_name(p, list) : 0;
 }
 
-/* range, end, true, false */
+/* Parses range, end, true or false. */
 static int parse_word(struct jsonpath_parser *p, struct jsonpath_node *list)
 {
     const char *from = p->at;
@@ -304,7 +304,7 @@ int jsonpath_parse(const char *text, struct jsonpath **ret, struct muster_err *e
 int jsonpath_parse_field(const char *text, struct jsonpath **ret, struct muster_err *err)
 {
     size_t length = strlen(text);
-    if (length == 0) { /* kubectl's: <none> in each row */
+    if (length == 0) { /* as in kubectl: <none> in each row */
         return jsonpath_parse("", ret, err);
     }
     bool braces = length >= 2 && text[0] == '{' && text[length - 1] == '}';

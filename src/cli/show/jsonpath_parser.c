@@ -50,7 +50,7 @@ bool jsonpath_ends_word(char c)
     return c == '\0' || strchr(".,[]$@{} \t\r\n", c) != NULL;
 }
 
-/* Up to the next terminator that no backslash precedes. */
+/* Reads up to the next terminator that has no backslash before it. */
 int jsonpath_parse_name(struct jsonpath_parser *p, struct jsonpath_node *list)
 {
     char name[NAME_BYTES_MAX];

@@ -15,25 +15,25 @@ struct jsonpath_parser {
     struct muster_err *err;
 };
 
-/* MUSTER_EINVAL: "jsonpath: at character N: WHAT". */
+/* Fails with MUSTER_EINVAL and "jsonpath: at character N: WHAT". */
 int jsonpath_fault(const struct jsonpath_parser *p, const char *at, const char *what);
 
-/* A new last node of `list`, which moves the others; NULL with an error when there are too many. */
+/* Appends a node to `list`, which moves the others; NULL with an error if there are too many. */
 struct jsonpath_node *jsonpath_append(struct jsonpath_parser *p, struct jsonpath_node *list,
                                       enum jsonpath_kind kind);
 
-/* The same, of a kind that has text. 0, or the error. */
+/* The same for a kind that has text. Returns 0, or the error. */
 int jsonpath_append_text(struct jsonpath_parser *p, struct jsonpath_node *list,
                          enum jsonpath_kind kind, const char *text, size_t length);
 
 /* Whether the parser is at the end of the text or of its line. */
 bool jsonpath_at_end(const struct jsonpath_parser *p);
 
-/* A name, a number or a word of the language is over there. */
+/* Whether this character ends a name, a number or a word of the language. */
 bool jsonpath_ends_word(char c);
 
-/* A name behind its point. */
+/* Parses a name behind its dot. */
 int jsonpath_parse_name(struct jsonpath_parser *p, struct jsonpath_node *list);
 
-/* What stands in [ ]: an index, a slice, a key, or several of them (jsonpath_array.c). */
+/* Parses what is in [ ]: an index, a slice, a key, or several of them (jsonpath_array.c). */
 int jsonpath_parse_array(struct jsonpath_parser *p, struct jsonpath_node *list);

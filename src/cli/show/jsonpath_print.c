@@ -14,7 +14,7 @@ enum { NUMBER_BYTES = 40 };
 
 /* --- numbers --- */
 
-/* The fewest digits that give the same number again. */
+/* Writes the fewest digits that read as the same number again. */
 static void shortest(double value, char ret[NUMBER_BYTES])
 {
     for (int digits = 0; digits < 17; digits++) {

@@ -29,7 +29,7 @@ static json_t *read_table(void)
     return table;
 }
 
-/* Negative: the error in *err. */
+/* Prints the template; if the result is negative, *err has the error. */
 static int print(const char *template, const json_t *doc, struct buf *out, struct muster_err *err)
 {
     struct jsonpath *path = NULL;
@@ -105,7 +105,7 @@ static void mistakes_are_named_at_their_place(void **state)
     json_decref(doc);
 }
 
-/* Neither the stack nor the machine's time is a template's to take. */
+/* A template must not take the whole stack or the machine's time. */
 static void what_is_too_much_is_refused(void **state)
 {
     (void)state;

@@ -12,7 +12,8 @@ static bool takes_value(const char *word, size_t length)
            (length == strlen("custom-columns") && strncmp(word, "custom-columns", length) == 0);
 }
 
-/* The form of these words that is given, up to its "=". Static, as part of the option's text. */
+/* Finds which of the forms in `words` is given, up to its "=". Static, as part of the option's
+ * text. */
 static const char *find_form(const char *words, const char *given, size_t *ret_length)
 {
     size_t length = strcspn(given, "=");

@@ -15,7 +15,7 @@ struct output {
     struct custom_columns *columns; /* of custom-columns */
 };
 
-/* MUSTER_EINVAL says what is wrong, with its position. */
+/* Reads -o. MUSTER_EINVAL says what is wrong, with its position. */
 int output_read(struct cli *cli, struct output *ret);
 void output_done(struct output *output);
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What follows `folder` and a slash in path; NULL when it does not lie in there. */
+/* The part of path behind `folder` and a slash; NULL if the path is not in the folder. */
 static const char *below(const char *path, const char *folder)
 {
     size_t length = folder ? strlen(folder) : 0;

@@ -6,8 +6,8 @@
 
 enum { SHORT_PATH_BYTES = PATH_MAX };
 
-/* `path` from the folder `cwd` when it lies in there, else "~/…" when it lies in `home`, else as it
- * is. cwd and home may be NULL. Returns ret. */
+/* Writes `path` relative to the folder `cwd` if it is in there, else as "~/…" if it is in `home`,
+ * else as it is. cwd and home may be NULL. Returns ret. */
 const char *short_path_from(const char *path, const char *cwd, const char *home,
                             char ret[SHORT_PATH_BYTES]);
 

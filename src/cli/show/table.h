@@ -13,7 +13,7 @@
 
 enum { TABLE_COLUMNS_MAX = 32 };
 
-/* Columns that a text takes: characters, not bytes. */
+/* The number of columns that a text takes: characters, not bytes. */
 size_t table_width(const char *text);
 
 struct table {

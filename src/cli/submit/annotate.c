@@ -21,7 +21,7 @@ static int annotate_doc(struct cli *cli, json_t *job, const char *name, const js
     return objects_set_annotation(cli, job, name, text ? json_string(text) : NULL);
 }
 
-/* It can only be read by setting it. */
+/* Reads the umask, which is possible only by setting it. */
 static int own_umask(void)
 {
     mode_t mask = umask(0);
@@ -62,7 +62,7 @@ static int annotate_backend(struct cli *cli, json_t *job)
                    : 0;
 }
 
-/* The options whose value is the annotation's. */
+/* Sets the annotations whose value is the value of an option. */
 static int annotate_words(struct cli *cli, json_t *job)
 {
     static const struct {
@@ -137,7 +137,7 @@ int objects_annotate(struct cli *cli, json_t *object, const json_t *before)
         return 0;
     }
     if (cli_on_cluster(cli)) {
-        return objects_annotate_options(cli, object); /* its pods know nothing of this shell */
+        return objects_annotate_options(cli, object); /* its pods do not depend on this shell */
     }
     int r = annotate_submitter(cli, object);
     r = r < 0 ? r : environment_annotate(cli, object, before);

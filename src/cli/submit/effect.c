@@ -59,8 +59,8 @@ static bool any_requests_gpu(const struct objects *objects)
     return any;
 }
 
-/* -n gpu and -n auto count GPUs, and --no-gpu then gives none: an effect on any machine that has
- * some. */
+/* Whether -n counts GPUs (gpu and auto): --no-gpu then has an effect on any machine that has GPUs,
+ * because the ranks get none. */
 static bool counts_gpus(const struct cli *cli)
 {
     const char *ranks = args_has(&cli->args, "ranks") ? args_value(&cli->args, "ranks") : NULL;
@@ -95,7 +95,7 @@ static int check_gpus(struct cli *cli, const struct objects *objects)
 
 /* ---- --after-end ---- */
 
-/* Its Workers may go on after its Master's success. */
+/* Whether the job's Workers may go on after its Master's success. */
 static bool outlives_master(const json_t *job)
 {
     const json_t *notes = doc_at(job, "metadata.annotations");

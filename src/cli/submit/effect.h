@@ -6,9 +6,9 @@
 
 #include "cli/submit/objects.h"
 
-/* Checks, for run, before its file is read: options that have no effect with --dry-run. */
+/* For run, before its file is read: checks for options that have no effect with --dry-run. */
 int effect_check_dry_run(struct cli *cli);
 
-/* Checks, for run, create and apply: the objects are as they will be submitted, except for the
- * annotations. */
+/* For run, create and apply: checks for options that have no effect on the objects, which are as
+ * they will be submitted, except for the annotations. */
 int effect_check(struct cli *cli, const struct objects *objects);

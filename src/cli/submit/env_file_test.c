@@ -12,7 +12,7 @@ static int note(void *data, const char *name, const char *value)
     return 0;
 }
 
-/* "NAME[VALUE]…", or the error. Text of `count` bytes. */
+/* Returns "NAME[VALUE]…" or the error. The text has `count` bytes. */
 static char *read_text(const char *bytes, size_t count)
 {
     struct buf found;

@@ -20,15 +20,15 @@ enum {
     GIVEN_MAX = 4096,
     FILE_BYTES_MAX = 4 << 20,
     NAMES_BYTES_MAX = 1 << 20,
-    OURS_BYTES = 16 << 10, /* what muster adds to a rank's environment, and a command */
+    OURS_BYTES = 16 << 10, /* for muster's own variables in a rank's environment, and a command */
     ID_BYTES = 16,
 };
 
 struct environment {
-    char *own[GIVEN_MAX + 1]; /* by name, "NAME=value", as given */
+    char *own[GIVEN_MAX + 1]; /* variables given by name, "NAME=value", in the order given */
     size_t own_count;
-    char **shell; /* this process's, the part that passes; not what is given by name */
-    char **given; /* the last of each name */
+    char **shell; /* the part of this process's variables that passes, except those given by name */
+    char **given; /* the last variable of each name in `own` */
     bool gathered;
 };
 
@@ -48,7 +48,7 @@ void environment_free(struct environment *e)
 
 struct giving {
     struct environment *environment;
-    const char *what; /* "-e", or "" where the file and line are said */
+    const char *what; /* "-e ", or "" if the error names the file and line */
     struct muster_err *err;
 };
 
@@ -102,7 +102,7 @@ static int give_file(struct giving *g, const char *path)
                                  give, g, g->err);
 }
 
-/* NAME or NAME=VALUE. The value is not repeated in an error: it may be a secret. */
+/* Takes NAME or NAME=VALUE. An error does not repeat the value, because it may be a secret. */
 static int give_word(struct giving *g, const char *word)
 {
     size_t length = strcspn(word, "=");
@@ -114,7 +114,7 @@ static int give_word(struct giving *g, const char *word)
     return name ? give(g, name, word[length] ? word + length + 1 : NULL) : err_no_memory(g->err);
 }
 
-/* Files first: -e wins, and of two the later. */
+/* Takes the files first: -e wins over them, and a later variable over an earlier one. */
 static int give_all(struct cli *cli, struct environment *e)
 {
     struct giving g = {e, "", &cli->err};
@@ -134,7 +134,7 @@ static int give_all(struct cli *cli, struct environment *e)
     return r;
 }
 
-/* The last of each name. */
+/* The last variable of each name. */
 static char **last_ones(const struct environment *e)
 {
     char *reversed[GIVEN_MAX + 1];
@@ -183,7 +183,8 @@ static size_t bytes_of(char *const *list, const char **ret_largest)
     return sum;
 }
 
-/* execve(2) counts the pointers, too. Said once, here, not by each rank. */
+/* Checks the size as execve(2) does, which counts the pointers, too. This reports the error once,
+ * not once for each rank. */
 static int check_size(const struct environment *e, struct muster_err *err)
 {
     const char *largest = "";
@@ -243,8 +244,8 @@ int environment_gather(struct cli *cli, const struct environment **ret)
     return r;
 }
 
-/* The variables that libmuster and the Python package read in ranks: a user who set one would see
- * no effect. */
+/* Prints which variables that libmuster and the Python package read in ranks are not passed: a user
+ * who set one would see no effect. */
 static void say_not_passed(const struct environment *e)
 {
     static const char *const names[] = {

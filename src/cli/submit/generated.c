@@ -16,10 +16,10 @@ struct generator {
     struct cli *cli;
     struct job_command command;
     struct overrides overrides;
-    char gpus[8]; /* of each rank, where the machine's GPUs are counted */
+    char gpus[8]; /* GPUs of each rank, if -n counts the machine's GPUs */
 };
 
-/* "auto", "gpu" and "cpu", as torchrun --nproc-per-node takes them. */
+/* Whether the text is "auto", "gpu" or "cpu", as for torchrun --nproc-per-node. */
 static bool is_machine_word(const char *text)
 {
     return strcmp(text, "auto") == 0 || strcmp(text, "gpu") == 0 || strcmp(text, "cpu") == 0;
@@ -31,7 +31,7 @@ static int64_t count_of(const json_t *capacity, const char *resource)
     return text ? strtoll(text, NULL, 10) : 0;
 }
 
-/* A rank for each GPU, which it then gets, or for each processor of this machine. */
+/* Counts a rank for each GPU, which the rank then gets, or for each processor of this machine. */
 static int count_ranks(struct generator *g, const char *word, int64_t *ret)
 {
     struct cli *cli = g->cli;
@@ -92,7 +92,8 @@ int generated_explain_ranks(struct cli *cli)
                        text, text);
 }
 
-/* The values travel beside the job; it only must not set what the user sets. */
+/* Reads whether the user sets variables that the job would set, too. The values are sent beside the
+ * job. */
 static int read_env(struct generator *g)
 {
     const struct environment *environment = NULL;
@@ -103,7 +104,7 @@ static int read_env(struct generator *g)
     return r;
 }
 
-/* The last --image without "=": with one it says what an image runs (objects_annotate). */
+/* The last --image without "="; an --image with "=" says what an image runs (objects_annotate). */
 static const char *plain_image(const struct args *args)
 {
     const char *image = NULL;
@@ -114,7 +115,7 @@ static const char *plain_image(const struct args *args)
     return image;
 }
 
-/* The job, which is taken over, and the claims that its options name. */
+/* Puts the job, which is taken over, and the claims that its options name into *ret. */
 static int add_claims(struct generator *g, json_t *job, struct objects *ret)
 {
     struct objects objects = {.list = calloc(1, sizeof *objects.list)};

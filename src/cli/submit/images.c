@@ -12,13 +12,13 @@
 
 enum { IMAGES_MAX = 64, LIST_BYTES_MAX = 2048 };
 
-/* There --image IMAGE alone names the pods' image; see generated.h. */
+/* Whether the job is generated (-n): --image IMAGE then names the pods' image; see generated.h. */
 static bool is_generated(const struct cli *cli)
 {
     return args_has_flag(&cli->args, "ranks");
 }
 
-/* IMAGE=COMMAND; the image's own "=" does not exist, a command's may. */
+/* Reads IMAGE=COMMAND. The name of an image has no "="; a command may have one. */
 static int read_image(struct cli *cli, const char *text, json_t *images)
 {
     const char *equals = strchr(text, '=');
@@ -73,7 +73,7 @@ struct image_search {
     const char *image; /* looked for, with its length */
     size_t length;
     bool found;   /* a container has it */
-    bool applies; /* and names no command */
+    bool applies; /* such a container names no command */
     const char *names[IMAGES_MAX];
     size_t count;
 };
@@ -167,7 +167,7 @@ static int check_form(struct cli *cli, const char *text)
     return read_image(cli, text, images);
 }
 
-/* The pods have one image. */
+/* Checks that --image names only one image, because all pods have the same one. */
 static int check_single(struct cli *cli)
 {
     size_t at = 0;

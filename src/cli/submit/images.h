@@ -6,7 +6,7 @@
 
 #include "cli/submit/objects.h"
 
-/* The annotation of every --image IMAGE=COMMAND; no-op without one. MUSTER_EINVAL. */
+/* Adds the annotation of every --image IMAGE=COMMAND; no-op without one. MUSTER_EINVAL. */
 int images_annotate(struct cli *cli, json_t *job);
 
 /* MUSTER_EINVAL for an --image that has no effect on these objects: no container has the image, or

@@ -20,8 +20,8 @@ struct input {
     uv_poll_t *channel; /* the connection; NULL: none */
     int fd;             /* its socket */
     int open_handles;
-    bool taken;   /* by the supervisor: what is sent is not lost */
-    bool is_file; /* it cannot be waited for, and need not */
+    bool taken;   /* by the supervisor: bytes that are sent are not lost */
+    bool is_file; /* standard input cannot be polled, and need not be */
     bool ended;
     size_t used, sent; /* of piece */
     char piece[PIECE_BYTES];
@@ -64,7 +64,7 @@ int input_annotate(json_t *object, const char *rank, struct muster_err *err)
                : err_no_memory(err);
 }
 
-/* ---- The way of the bytes ---- */
+/* ---- Passing bytes on ---- */
 
 static void watch(struct input *input);
 
@@ -73,7 +73,7 @@ static void free_channel(uv_handle_t *handle)
     free(handle);
 }
 
-/* The supervisor is not there yet, or not any more. */
+/* Closes the connection: the supervisor does not run yet, or not any more. */
 static void disconnect(struct input *input)
 {
     if (input->channel) {
@@ -169,7 +169,7 @@ static void on_retry(uv_timer_t *timer)
     watch(input);
 }
 
-/* Waits for what can go on: one piece at a time. */
+/* Waits for what can happen next; one piece at a time is passed on. */
 static void watch(struct input *input)
 {
     bool empty = input->used == 0;
@@ -189,7 +189,7 @@ static void watch(struct input *input)
     (void)uv_poll_start(input->channel, UV_DISCONNECT | wanted, on_channel);
 }
 
-/* ---- Life ---- */
+/* ---- Start and stop ---- */
 
 static void on_closed(uv_handle_t *handle)
 {

@@ -11,11 +11,11 @@
 
 struct input;
 
-/* `object`: a PyTorchJob, not created yet. Checks `rank` ("0", "1" …) and says in the job that this
- * rank's standard input is a client's. */
+/* `object`: a PyTorchJob, not created yet. Checks `rank` ("0", "1" …) and notes in the job that
+ * this rank's standard input comes from a client. */
 int input_annotate(json_t *object, const char *rank, struct muster_err *err);
 
 /* Starts the input of the job of this name. NULL when out of memory. */
 struct input *input_start(struct cli *cli, const char *namespace, const char *job);
-/* NULL is fine. */
+/* Stops the input; NULL is allowed. */
 void input_stop(struct input *input);

@@ -43,10 +43,10 @@ static json_t *sorted_object(const json_t *object, int depth)
     return muster_take(result);
 }
 
-/* Go prints maps by their keys. */
+/* Returns the value with sorted keys, as Go prints maps. */
 static json_t *sorted(const json_t *value, int depth)
 {
-    assert(depth > 0); /* readers refuse what is deeper */
+    assert(depth > 0); /* readers refuse deeper values */
     if (json_is_object(value)) {
         return sorted_object(value, depth);
     }
@@ -64,7 +64,7 @@ static json_t *sorted(const json_t *value, int depth)
     return muster_take(list);
 }
 
-/* Go's encoder escapes what HTML would read. */
+/* Escapes what Go's encoder escapes because HTML would interpret it. */
 static char *escaped(const char *text)
 {
     struct buf out;
@@ -80,7 +80,7 @@ static char *escaped(const char *text)
     return buf_steal(&out);
 }
 
-/* kubectl takes the annotation itself out and leaves the map behind, empty when it was. */
+/* Removes the annotation itself and keeps the map, even if it is empty, as kubectl does. */
 static int strip_note(json_t *object)
 {
     json_t *notes = doc_at(object, "metadata.annotations");
@@ -121,7 +121,7 @@ static int drop_missing(const json_t *last, const json_t *current, const json_t 
     return 0;
 }
 
-/* One member that the file gives. */
+/* Adds one member that the file gives to the patch. */
 static int add_member(const json_t *last, const json_t *there, const char *key, json_t *value,
                       json_t *patch, int depth)
 {

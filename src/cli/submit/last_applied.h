@@ -12,6 +12,6 @@
 /* The annotation for an object of a file, byte for byte as kubectl writes it. */
 char *last_applied_print(const json_t *object);
 
-/* The merge patch (RFC 7396) that turns `current` into what `wanted` says: what it gives, and null
- * for what `last` gave and it does not. Lists are whole values. `last` may be NULL. */
+/* The merge patch (RFC 7396) that turns `current` into what `wanted` says: the values of `wanted`,
+ * and null for what `last` has and `wanted` has not. Lists are whole values. `last` may be NULL. */
 json_t *last_applied_patch(const json_t *last, const json_t *current, const json_t *wanted);

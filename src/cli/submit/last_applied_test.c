@@ -24,7 +24,7 @@ static void what_the_file_no_longer_says_goes(void **state)
     (void)state;
     expect("{\"a\":1,\"b\":{\"c\":1,\"d\":2}}", "{\"a\":1,\"b\":{\"c\":1,\"d\":2,\"e\":3}}",
            "{\"b\":{\"c\":1}}", "{\"a\":null,\"b\":{\"d\":null}}");
-    expect("{\"a\":1}", "{}", "{}", "{}"); /* somebody took it away before */
+    expect("{\"a\":1}", "{}", "{}", "{}"); /* somebody removed it before */
 }
 
 static void what_others_added_stays(void **state)

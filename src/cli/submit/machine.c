@@ -41,7 +41,7 @@ static int check_volume(void *context, const json_t *volume, const char *role, c
     const char *hint = NULL;
     const char *folder = doc_text(volume, "hostPath.path", NULL);
     const char *type = doc_text(volume, "hostPath.type", "");
-    bool absolute = folder && *folder == '/'; /* lint says of the others that they must be */
+    bool absolute = folder && *folder == '/'; /* lint reports that the others must be absolute */
     const char *fault = absolute ? host_path_fault(folder, type, &hint) : NULL;
     if (fault) {
         (void)snprintf(path, sizeof path, "%s.hostPath.path", at);
@@ -76,7 +76,7 @@ static void check_all_words(struct search *s)
 
 /* ---- Working directories ---- */
 
-/* What lies under a mount is not there before the pod is. */
+/* Whether the folder lies under a mount: it then need not exist before the pod does. */
 static bool is_mounted(const json_t *container, const char *folder)
 {
     size_t i;
@@ -110,8 +110,8 @@ static int check_folder(void *context, const json_t *container, const char *role
 
 /* ---- GPUs ---- */
 
-/* Counts as the controller does (daemon/machine/admission.h): all pods at once, or one where they
- * share. */
+/* Counts GPUs as the controller does (daemon/machine/admission.h): those of all pods at once, or of
+ * one pod if they share. */
 static void check_gpus(const struct search *s)
 {
     struct gpus gpus;

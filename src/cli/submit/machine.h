@@ -10,6 +10,6 @@
 /* Adds an error, with its line, for each hostPath of a job that its pods could not mount. */
 void machine_check(const struct job_file *file, struct job_problems *problems);
 
-/* The same as a warning, as a file may be for another machine; and one for a working directory that
- * does not exist and for more GPUs than there are. */
+/* Adds the same as warnings, because a file may be for another machine; also warns of a working
+ * directory that does not exist, and of more GPUs than the machine has. */
 void machine_lint(const struct job_file *file, struct job_problems *problems);

@@ -108,7 +108,8 @@ bool objects_is_job(const json_t *object)
     return strcmp(doc_text(object, "kind", ""), "PyTorchJob") == 0;
 }
 
-/* Claims, config maps and secrets come before the jobs that use them; else the files' order. */
+/* Sorts claims, config maps and secrets before the jobs that use them; otherwise keeps the files'
+ * order. */
 static int order(struct objects *objects)
 {
     json_t **sorted = calloc(objects->count + 1, sizeof *sorted);

@@ -28,7 +28,7 @@ static int read_claim(struct cli *cli, const char *text, struct overrides *o)
     return 0;
 }
 
-/* A container's working directory is absolute. */
+/* Makes --workdir absolute, because a container's working directory must be absolute. */
 static int read_folder(struct cli *cli, struct overrides *o)
 {
     const char *given = o->job.working_dir;

@@ -13,7 +13,7 @@ enum { OVERRIDES_CLAIMS_MAX = 16, OVERRIDES_NAME_BYTES = 256, OVERRIDES_PATH_BYT
 struct overrides {
     struct job_override job;
     struct job_claim claims[OVERRIDES_CLAIMS_MAX];
-    char folder[OVERRIDES_PATH_BYTES]; /* a relative --workdir, from here */
+    char folder[OVERRIDES_PATH_BYTES]; /* a relative --workdir, made absolute */
     char names[OVERRIDES_CLAIMS_MAX][OVERRIDES_NAME_BYTES];
 };
 
@@ -23,7 +23,7 @@ int overrides_read(struct cli *cli, struct overrides *ret);
 /* Changes every job of `objects`, and adds the claims. */
 int overrides_apply(struct cli *cli, const struct overrides *overrides, struct objects *objects);
 
-/* A claim of 10Gi beside each job for each --claim that is not among the objects; one that exists
- * already is left as it is. */
+/* Adds a claim of 10Gi beside each job for each --claim that is not among the objects; a claim that
+ * exists already is left as it is. */
 int overrides_add_claims(struct cli *cli, const struct overrides *overrides,
                          struct objects *objects);

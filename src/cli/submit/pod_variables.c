@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Replaces what the file says of that name. */
+/* Sets one variable; replaces what the file says about that name. */
 static int set_one(json_t *env, const char *variable)
 {
     size_t length = variables_name_length(variable);
@@ -39,7 +39,8 @@ static int set_all(void *context, const json_t *container, const char *role, con
     return 0;
 }
 
-/* Ranks here have them as bytes; a cluster has them in the pod, which is text. */
+/* Checks that variables are UTF-8: ranks here get them as bytes, but a cluster has them in the pod,
+ * which is text. */
 static int check_text(char *const *given, struct muster_err *err)
 {
     for (; *given; given++) {

@@ -8,6 +8,6 @@
 
 #include "cli/command/cli.h"
 
-/* Sets it in every container of every replica, and replaces an entry of that name. Does nothing
- * without one. */
+/* Sets the variables in every container of every replica, and replaces entries of the same names.
+ * Does nothing if there are none. */
 int pod_variables_set(struct cli *cli, json_t *job);

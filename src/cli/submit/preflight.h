@@ -7,11 +7,11 @@
 
 #include "cli/submit/objects.h"
 
-/* Called as it will be when objects are really put; during the rehearsal the client's writes are
- * dry runs, and `object` is a copy. */
+/* Puts an object. It is called as it will be when objects are really put; during the rehearsal the
+ * client's writes are dry runs, and `object` is a copy. */
 typedef int preflight_put(void *context, json_t *object);
 
-/* The first error of `put`, with nothing made. One object alone needs no rehearsal. */
+/* Returns the first error of `put`; nothing is made. A single object needs no rehearsal. */
 int preflight_objects(struct cli *cli, const struct objects *objects, preflight_put *put,
                       void *context);
 

@@ -17,7 +17,7 @@ static bool is_file(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* An executable of the system's or a script with its interpreter in the first line. */
+/* Whether the file is an ELF executable, or a script with its interpreter in the first line. */
 static bool is_executable(const char *path)
 {
     char start[4] = "";
@@ -45,7 +45,7 @@ static int explain(struct cli *cli, const char *ranks, size_t at)
     char command[COMMAND_BYTES], script[COMMAND_BYTES / 2];
     bool skip = torchrun_is_launcher(words[0]) && words[1] && torchrun_is_script(words[1]);
     if (skip && strncmp(words[0], "python", strlen("python")) != 0) {
-        torchrun_command(words[1], command, sizeof command); /* muster is the launcher */
+        torchrun_command(words[1], command, sizeof command); /* muster replaces the launcher */
     } else if (skip) {
         torchrun_quote(words[1], script, sizeof script);
         snprintf(command, sizeof command, "%.200s %s", words[0], script);
@@ -68,7 +68,8 @@ int program_check_files(struct cli *cli)
     return 0;
 }
 
-/* Found by execvp: with a slash where it is, without one on the PATH only. */
+/* Whether execvp finds the file here: a word with a slash is a path, another word is searched only
+ * on PATH. */
 static bool can_start(const char *word)
 {
     return strchr(word, '/') && access(word, X_OK) == 0;

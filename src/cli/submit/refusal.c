@@ -10,7 +10,7 @@
 
 enum { PROBLEMS_MAX = 64, TEXT_BYTES_MAX = 64 << 10, HINT_BYTES = 256 };
 
-/* What the options of a command do about a reason that the API gives; kubectl has none of them. */
+/* Options of a command that help against a reason that the API gives; kubectl has none of them. */
 static const struct remedy {
     const char *reason;
     const char *option;
@@ -35,7 +35,7 @@ static const char *image_at(const json_t *object, const char *field)
     return doc_text(json_array_get(containers, index), "image", NULL);
 }
 
-/* False when this command has no option that helps. */
+/* Writes the hint; false if this command has no option that helps. */
 static bool write_hint(const struct cli *cli, const json_t *object, const json_t *cause,
                        char ret[HINT_BYTES])
 {
@@ -51,7 +51,8 @@ static bool write_hint(const struct cli *cli, const json_t *object, const json_t
     return false;
 }
 
-/* The file of the last cause that has one; NULL: of none. */
+/* Adds the causes to `problems`. Returns the file of the last cause that has one; NULL if none has.
+ */
 static const char *collect(const struct cli *cli, const json_t *object, const json_t *causes,
                            struct job_problems *problems)
 {
@@ -72,8 +73,7 @@ static const char *collect(const struct cli *cli, const json_t *object, const js
     return file;
 }
 
-/* The object is in no file, so that a field name would tell nothing: only messages and hints are
- * written. */
+/* Writes only messages and hints: the object is in no file, so that a field name would not help. */
 static int put_into_error(struct cli *cli, const struct job_problems *problems, int code)
 {
     struct buf text;

@@ -39,7 +39,7 @@ int restarts_set(struct cli *cli, json_t *job)
                                           json_sprintf("%lld", (long long)most));
 }
 
-/* 0 where there was none; the texts are the object's. */
+/* The job's attempt, number 0 if there is none; the texts belong to the object. */
 static struct control_attempt attempt_of(const json_t *object, int32_t *ret_most)
 {
     struct job job;

@@ -7,8 +7,8 @@
 #include "base/buf.h"
 #include "cli/command/cli.h"
 
-/* The annotation of --max-restarts on a job; no-op without the option. MUSTER_EINVAL: the number is
- * wrong, or a replica's restartPolicy restarts it alone. */
+/* Adds the annotation of --max-restarts to a job; no-op without the option. MUSTER_EINVAL: the
+ * number is wrong, or a replica's restartPolicy restarts it alone. */
 int restarts_set(struct cli *cli, json_t *job);
 
 /* How often all ranks were restarted until now. */

@@ -20,7 +20,7 @@ struct request {
     size_t jobs;
 };
 
-/* The jobs of the files, as this command line changes them. */
+/* Reads the jobs of the files, and changes them as this command line says. */
 static int read_files(struct request *request)
 {
     struct cli *cli = request->cli;
@@ -115,7 +115,7 @@ static int set_input(struct request *request, json_t *job)
     return rank ? input_annotate(job, rank, &request->cli->err) : 0;
 }
 
-/* --name, --namespace, --timeout: what the job itself says otherwise. */
+/* Applies --name, --namespace and --timeout, which replace what the job itself says. */
 static int change_object(struct request *request, json_t *object)
 {
     struct cli *cli = request->cli;
@@ -154,7 +154,7 @@ int run_objects_read(struct cli *cli, struct objects *ret, size_t *ret_jobs)
     return r;
 }
 
-/* What the file means elsewhere. */
+/* Prints a comment about what the file means elsewhere. */
 static int print_comment(struct cli *cli)
 {
     return args_has_flag(&cli->args, "ranks")

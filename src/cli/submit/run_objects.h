@@ -7,12 +7,12 @@
 
 #include "cli/submit/objects.h"
 
-/* *ret holds what was read also when it fails. *ret_jobs: how many of them are jobs. */
+/* *ret holds what was read, also on failure; *ret_jobs is the number of jobs in it. */
 int run_objects_read(struct cli *cli, struct objects *ret, size_t *ret_jobs);
 
-/* --timeout. */
+/* Applies --timeout. */
 int run_objects_set_deadline(struct cli *cli, json_t *job);
 
-/* --dry-run: on standard output as `format` ("yaml", "json") has them, and as what the file lacks
- * on standard error. */
+/* For --dry-run: prints the objects on standard output in `format` ("yaml", "json"), and what the
+ * file lacks on standard error. */
 int run_objects_print(struct cli *cli, const struct objects *objects, const char *format);

@@ -6,18 +6,18 @@
 #include "cli/submit/refusal.h"
 #include "cli/submit/sources.h"
 
-/* One that is there already would be changed. */
+/* Tries to create the object, or to change it if it exists already. */
 static int try_object(struct cli *cli, const json_t *object)
 {
     const struct kube_ref ref = objects_ref(cli, object);
     if (!ref.resource || !ref.name) {
-        return 0; /* nothing that muster creates */
+        return 0; /* muster creates no such object */
     }
     int r = kube_create(cli->kube, &ref, object, NULL, &cli->err);
     return r == MUSTER_EEXIST ? kube_patch(cli->kube, &ref, object, NULL, &cli->err) : r;
 }
 
-/* It is about the object, not about us or the server. */
+/* Whether the error is about the object, not about us or the server. */
 static bool is_refusal(int code)
 {
     return code == MUSTER_EDATA || code == MUSTER_EINVAL || code == MUSTER_ENOENT ||

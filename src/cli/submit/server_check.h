@@ -8,6 +8,6 @@
 #include "job/file/file.h"
 
 /* Adds an error, with its line, for each thing that the server refuses. Takes the contents of
- * `file`. Fails where the server does not answer, or does not know us. */
+ * `file`. Fails if the server does not answer, or does not accept our credentials. */
 int server_check(struct cli *cli, const char *path, struct job_file *file,
                  struct job_problems *problems);

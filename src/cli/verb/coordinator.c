@@ -13,7 +13,7 @@
 
 enum {
     TOKEN_FILE_BYTES_MAX = 4096,
-    JOURNAL_KIB_MAX = 512 << 10, /* more could not be read again */
+    JOURNAL_KIB_MAX = 512 << 10, /* a larger journal could not be read again */
 };
 
 static int read_token(struct cli *cli, struct server_options *ret)
@@ -36,7 +36,8 @@ static int read_token(struct cli *cli, struct server_options *ret)
     return r < 0 ? muster_wrap(&cli->err, "MUSTER_COORDINATOR_TOKEN") : 0;
 }
 
-/* 0 means: for ever; without a word, what passes take decides. */
+/* Reads the limits of a pass. 0 means no limit; without the option, the time that passes take
+ * decides. */
 static int read_pass_limit(struct cli *cli, struct server_options *ret)
 {
     int r = args_duration(&cli->args, "pass-timeout", &ret->pass_ms, &cli->err);
@@ -106,7 +107,7 @@ static int read_addresses(struct cli *cli, struct server_options *ret)
     return 0;
 }
 
-/* There is no lease without the option. */
+/* Makes the lease, if the option is given. */
 static int make_lease(struct cli *cli, struct server_options *ret)
 {
     const char *name = args_value(&cli->args, "lease");

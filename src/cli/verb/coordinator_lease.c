@@ -16,13 +16,13 @@
 enum { TEXT_BYTES = 1024, KEPT_BYTES = 64 };
 
 struct coordinator_lease {
-    struct server_lease base; /* first */
+    struct server_lease base; /* must be the first member */
     const char *name;
     uv_loop_t *loop;
     struct server_lease_events events;
     struct cluster *cluster;
     struct leader *leader;
-    char said[TEXT_BYTES]; /* of what is said again and again */
+    char said[TEXT_BYTES]; /* the last message, which is not repeated */
     bool released;
 };
 
@@ -45,7 +45,8 @@ static void on_lost(void *arg)
     l->events.lost(l->events.data);
 }
 
-/* While an API server is away each second has the same trouble. */
+/* Passes on a message unless it is the same as the last one: while an API server does not answer,
+ * each second has the same trouble. */
 static void on_say(void *arg, enum leader_news news, const char *text)
 {
     struct coordinator_lease *l = arg;
@@ -72,7 +73,8 @@ static void on_released(void *arg)
 
 /* ---- What the server asks ---- */
 
-/* The job by which the operator has made this pod: the Lease goes with it. NULL: nobody's. */
+/* The job for which the operator has made this pod: the Lease is deleted with it. NULL: the Lease
+ * has no owner. */
 static json_t *owner(bool in_pod)
 {
     const char *name = getenv("MUSTER_JOB"), *uid = getenv("MUSTER_JOB_UID");
@@ -82,8 +84,9 @@ static json_t *owner(bool in_pod)
                  : NULL;
 }
 
-/* Under `muster keep` (main/keep.h) the one before has ended when this one starts: what it held is
- * ours at once. A process that has only inherited the name may be one of two. */
+/* The name that `muster keep` (main/keep.h) has given this process: the previous process of that
+ * name has ended, so what it held is ours at once. NULL for a process that has only inherited the
+ * name, because it may be one of two. */
 static const char *kept_as(void)
 {
     const char *kept = getenv("MUSTER_KEPT_AS");

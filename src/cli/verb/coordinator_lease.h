@@ -8,7 +8,7 @@
 
 #include "coordinator/server/lease.h"
 
-/* Nothing is asked before the server opens it. */
+/* Makes a lease, which sends nothing before the server opens it. */
 int coordinator_lease_new(const char *name, struct server_lease **ret, struct muster_err *err);
-/* NULL is fine. Closed, or never opened. */
+/* Frees a lease that is closed or was never opened; NULL is allowed. */
 void coordinator_lease_free(struct server_lease *lease);

@@ -24,8 +24,8 @@ static int render_pod(struct cli *cli, json_t *job, json_t **ret)
     return control_render(job, role, 0, ret, &service, &claims, &cli->err);
 }
 
-/* The pod, or the job's first rank; also when it was cleaned up. *ret_owner: the job, or the pod
- * where that is meant. */
+/* Finds the pod, or the pod of the job's first rank, also if it was cleaned up. *ret_owner is the
+ * job, or the pod if a pod is meant. */
 static int find_pod(struct cli *cli, const char *word, json_t **ret, json_t **ret_owner)
 {
     struct pod_set set = {0};
@@ -48,7 +48,8 @@ static int find_pod(struct cli *cli, const char *word, json_t **ret, json_t **re
     return r;
 }
 
-/* cp's rule: into a folder that exists under the source's own name, else as DEST. */
+/* The destination by cp's rule: in DEST under the source's own name if DEST is an existing folder,
+ * else DEST itself. */
 static char *destination(const char *from, const char *to)
 {
     struct stat info;

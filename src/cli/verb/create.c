@@ -36,7 +36,7 @@ static int print_result(struct creator *c, const json_t *object, const char *ver
     return output_print(c->cli, &c->output, object);
 }
 
-/* The object as it was applied last, by kubectl or by muster; NULL when it never was. */
+/* The object as it was applied last, by kubectl or by muster; NULL if it never was. */
 static json_t *applied_last(const json_t *current)
 {
     const char *text = json_string_value(
@@ -45,7 +45,8 @@ static json_t *applied_last(const json_t *current)
     return text && doc_parse(text, strlen(text), &last, NULL) == 0 ? last : NULL;
 }
 
-/* Ours about the submitter are no part of the file, so they are noted after this. */
+/* Adds kubectl's annotation. Our annotations about the submitter are not part of the file, so they
+ * are added after this. */
 static int note_applied(const struct creator *c, json_t *object)
 {
     struct kube_ref ref = objects_ref(c->cli, object);
@@ -70,7 +71,8 @@ static int make(const struct creator *c, json_t *object, json_t **ret)
     return r < 0 ? r : objects_create(c->cli, object, ret);
 }
 
-/* Pods that a job makes from now on have the environment of now. One that is over makes none. */
+/* Annotates a job that changes, and sends its environment, which pods have that it makes from now
+ * on. A job that is over makes none. */
 static int note_change(const struct creator *c, const json_t *before, json_t *object)
 {
     int r = objects_annotate(c->cli, object, before);
@@ -78,7 +80,8 @@ static int note_change(const struct creator *c, const json_t *before, json_t *ob
     return r < 0 || over ? r : environment_send(c->cli, object);
 }
 
-/* What a client does not write: the job's controller may write its status at any time. */
+/* The object without what a client does not write: the job's controller may write the status at any
+ * time. */
 static json_t *without_status(const json_t *object)
 {
     json_t *copy = json_deep_copy(object);
@@ -89,7 +92,7 @@ static json_t *without_status(const json_t *object)
     return copy;
 }
 
-/* The API keeps the resourceVersion of an object that does not change. */
+/* Whether the object has not changed: the API then keeps its resourceVersion. */
 static bool is_same(const json_t *before, const json_t *after)
 {
     if (strcmp(doc_text(before, "metadata.resourceVersion", ""),

@@ -57,7 +57,7 @@ static int delete_all(const struct deleter *d, const struct target *target)
         cli_say_none(d->cli);
     }
     struct deleter each = *d;
-    each.ignore_missing = true; /* it may have gone since */
+    each.ignore_missing = true; /* it may have been deleted since */
     size_t i;
     json_t *item;
     json_array_foreach (doc_at(list, "items"), i, item) {
@@ -74,7 +74,7 @@ static int delete_files(const struct deleter *d)
     for (size_t i = 0; i < objects.count && r == 0; i++) {
         r = objects_check_named(d->cli, objects.list[i]);
     }
-    /* Jobs lie last in the list and go first: they use the others. */
+    /* Jobs are last in the list and are deleted first, because they use the others. */
     for (size_t i = objects.count; i > 0 && r == 0; i--) {
         struct kube_ref ref = objects_ref(d->cli, objects.list[i - 1]);
         r = delete_one(d, &ref);

@@ -14,7 +14,7 @@
 
 enum { TEXT_BYTES_MAX = 64 << 20 };
 
-/* Adds to the events of a job which of its ranks have stalled: those events are about pods. */
+/* Adds the events about stalled ranks to the events of their job: those events are about pods. */
 static void add_stalls(struct cli *cli, const json_t *job, json_t *events)
 {
     char labels[512];
@@ -26,8 +26,8 @@ static void add_stalls(struct cli *cli, const json_t *job, json_t *events)
     json_array_extend(events, doc_at(list, "items"));
 }
 
-/* The events of one object, in order of time; an empty array when they cannot be had. By uid: those
- * of an object that had the name before are not this one's. */
+/* The events of one object, in order of time; an empty array if they cannot be read. They are
+ * chosen by uid, because an earlier object may have had the name. */
 static json_t *events_of(struct cli *cli, const json_t *object)
 {
     char fields[512];
@@ -47,7 +47,7 @@ static json_t *events_of(struct cli *cli, const json_t *object)
     return event_list_sort(events);
 }
 
-/* What the controller knows of the pod's logs, into the statuses of its containers. */
+/* Adds what the controller knows about the pod's logs to the statuses of its containers. */
 static void add_rotated(struct cli *cli, json_t *pod)
 {
     size_t i;
@@ -77,7 +77,7 @@ static int print_object(struct cli *cli, json_t *object)
     return r;
 }
 
-/* All of a kind, or those whose labels fit. */
+/* Prints all objects of a kind, or those whose labels fit. */
 static int print_list(struct cli *cli, const struct kube_resource *resource)
 {
     struct kube_ref ref = {resource, cli_namespace(cli), NULL, NULL};

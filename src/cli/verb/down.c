@@ -17,7 +17,8 @@
 
 enum { KILL_MS = 10000 };
 
-/* A pidfd is readable once its process has ended, even before it is reaped. */
+/* Waits until the process has ended: its pidfd is readable then, even before the process is reaped.
+ */
 static int wait_gone(struct cli *cli, int pidfd, int64_t limit_ms)
 {
     struct pollfd ended = {.fd = pidfd, .events = POLLIN};
@@ -28,7 +29,8 @@ static int wait_gone(struct cli *cli, int pidfd, int64_t limit_ms)
                              "the controller is still stopping its jobs (see muster events)");
 }
 
-/* Jobs whose controller was killed still run under their supervisors: a new one must end them. */
+/* Whether jobs may run without a controller: jobs whose controller was killed still run under their
+ * supervisors, and a new controller must end them. */
 static bool jobs_may_run(struct muster_err *err)
 {
     struct home home = {0};
@@ -41,7 +43,7 @@ static bool jobs_may_run(struct muster_err *err)
     return any;
 }
 
-/* The controller's pidfd in *ret. */
+/* Asks the controller to end; *ret is its pidfd. */
 static int ask_to_leave(struct cli *cli, bool keep, int *ret, struct muster_err *err)
 {
     muster_auto(doc) json_t *status = NULL;
@@ -64,14 +66,15 @@ static int ask_to_leave(struct cli *cli, bool keep, int *ret, struct muster_err 
     return r;
 }
 
-/* A killed controller loses nothing: the next one reads the store and the supervisors' records. */
+/* Kills the controller. It loses nothing: the next one reads the store and the supervisors'
+ * records. */
 static int kill_controller(struct cli *cli)
 {
     char identity[IDENTITY_BYTES_MAX];
     muster_auto(close) int pidfd = -1;
     pid_t pid = kube_controller_pid(cli->kube);
     if (pid <= 0 || !identity_of(pid, identity) || identity_open(identity, &pidfd, NULL) < 0) {
-        return 0; /* it has ended meanwhile */
+        return 0; /* the controller has ended meanwhile */
     }
     if (syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) < 0) {
         return muster_fail(&cli->err, MUSTER_EOS, "cannot kill the controller, process %d: %s",
@@ -81,7 +84,8 @@ static int kill_controller(struct cli *cli)
     return wait_gone(cli, pidfd, KILL_MS);
 }
 
-/* The controller has gone when it is killed here: *ret stays -1 with --keep. */
+/* Asks the controller to end, and kills it if it does not answer; it has then ended, so *ret stays
+ * -1 with --keep. */
 static int force_to_leave(struct cli *cli, bool keep, int *ret)
 {
     kube_hurry(cli->kube);
@@ -98,7 +102,7 @@ static int force_to_leave(struct cli *cli, bool keep, int *ret)
     return r < 0 ? r : ask_to_leave(cli, keep, ret, &cli->err);
 }
 
-/* The end of each job has to be written. */
+/* Explains how to make room on a full disk: the end of each job has to be written. */
 static int say_what_makes_room(struct cli *cli, int r)
 {
     char said[MUSTER_ERR_TEXT_BYTES];
@@ -135,7 +139,7 @@ int cli_down(struct cli *cli)
     if (r < 0) {
         return say_what_makes_room(cli, r);
     }
-    kube_close(muster_take(cli->kube)); /* a client that stays would keep it */
+    kube_close(muster_take(cli->kube)); /* an open client would keep the controller running */
     r = controller < 0 ? 0 : wait_gone(cli, controller, limit_ms);
     if (r == 0) {
         printf("The controller has ended%s.\n", keep ? "; running jobs go on" : "");

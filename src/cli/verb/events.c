@@ -15,15 +15,16 @@
 
 struct printer {
     struct cli *cli;
-    const char *name; /* only about objects of this name, or of the job of this name */
-    char *uid;        /* of the job or pod that has it now: not about those that had it before */
-    bool missing;     /* nothing has the name now */
+    const char *name; /* only events of objects with this name, or of the job with this name */
+    char *uid;        /* uid of the job or pod with this name now; earlier ones do not count */
+    bool missing;     /* no object has the name now */
     struct output output;
     json_t *first; /* with --watch: what the first list holds, until it is printed */
-    int failed;    /* of --watch: what could not be printed */
+    int failed;    /* with --watch: the code of a failed print */
 };
 
-/* Events of a job are its own and those of its pods, which are named after it. */
+/* Whether an event is about the name: events of a job are its own and those of its pods, which are
+ * named after it. */
 static bool has_name(const struct printer *p, const json_t *event)
 {
     const char *object = doc_text(event, "involvedObject.name", "");
@@ -31,8 +32,8 @@ static bool has_name(const struct printer *p, const json_t *event)
     return strcmp(object, p->name) == 0 || (job && strcmp(job, p->name) == 0);
 }
 
-/* The object's own, or of the job that the event is labelled with; one that others wrote has no
- * label. */
+/* Whether an event is about the uid: that of its object, or of the job in its label. Events that
+ * other programs wrote have no label. */
 static bool has_uid(const struct printer *p, const json_t *event)
 {
     const json_t *labels = doc_at(event, "metadata.labels");
@@ -93,7 +94,7 @@ static int print_all(struct printer *p, const json_t *items)
         }
     }
     if (p->missing && json_array_size(chosen) == 0) {
-        return MUSTER_ENOENT; /* as target_find said it */
+        return MUSTER_ENOENT; /* the error is target_find's */
     }
     if (p->output.word) {
         muster_auto(doc) json_t *list =
@@ -126,7 +127,7 @@ static int watch(struct printer *p, const struct kube_ref *ref)
     int r = kube_watch_start(p->cli->kube, ref, NULL, &events, &watch, &p->cli->err);
     p->first = NULL;
     r = r < 0 ? r : print_all(p, first);
-    free(p->uid); /* what comes now is about whoever has the name by then */
+    free(p->uid); /* later events are about any object with this name */
     p->uid = NULL;
     if (r == 0) {
         uv_run(&p->cli->loop, UV_RUN_DEFAULT);
@@ -136,7 +137,8 @@ static int watch(struct printer *p, const struct kube_ref *ref)
     return r;
 }
 
-/* Whose events are meant; of a name that nothing has now, all that there are. */
+/* Finds the object whose events are meant. If no object has the name now, all events of the name
+ * count. */
 static int find_object(struct printer *p, struct target *target)
 {
     muster_auto(doc) json_t *object = NULL;

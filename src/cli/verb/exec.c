@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The command and how it is meant, as docs/api.md has it; new reference. */
+/* The request: the command and its options, as docs/api.md describes it; new reference. */
 static json_t *request_of(const struct cli *cli, const json_t *pod)
 {
     const struct args *args = &cli->args;

@@ -13,11 +13,11 @@ enum { TEXT_BYTES_MAX = 256 << 20 };
 
 struct getter {
     struct cli *cli;
-    struct output output; /* none and "wide": a table */
+    struct output output; /* no form and "wide" print a table */
     struct kube_query query;
     struct table table;
-    bool shown; /* of the tables, one at least */
-    int failed; /* of --watch: what could not be printed */
+    bool shown; /* at least one table was printed */
+    int failed; /* with --watch: the code of a failed print */
 };
 
 static struct kube_ref ref_of(const struct getter *g, const struct target *target)
@@ -56,7 +56,7 @@ static int get_table(struct getter *g, const struct target *target, bool same)
     return print_table(g, data);
 }
 
-/* The objects of one target appended to `items`, each saying what it is. */
+/* Appends the objects of one target to `items`, each with its apiVersion and kind. */
 static int collect(struct getter *g, const struct target *target, json_t *items)
 {
     struct kube_ref ref = ref_of(g, target);

@@ -23,7 +23,7 @@ struct chosen {
     const char *format;
 };
 
-/* "/muster/v1/history?…"; the names were checked (runs_check). */
+/* Makes "/muster/v1/history?…"; the names were checked (runs_check). */
 static int list_path(const struct chosen *c, char ret[PATH_BYTES])
 {
     const char *namespace = cli_namespace(c->cli);
@@ -60,7 +60,7 @@ static int print_list(const struct chosen *c, const json_t *answer)
     return print_text(&text, &c->cli->err);
 }
 
-/* A job or run that is named must be there. */
+/* Gets the list. A job or run that is named must exist. */
 static int get_list(const struct chosen *c, const char *path, json_t **ret)
 {
     int r = kube_call(c->cli->kube, "GET", path, NULL, ret, &c->cli->err);

@@ -23,9 +23,9 @@ struct reader {
     char parameters[PARAMETERS_BYTES];
     char selector[SELECTOR_BYTES]; /* of the pods to read; "" for a single pod */
     char fields[SELECTOR_BYTES];   /* the single pod's name */
-    struct pod_set set;            /* the pods as they are now, those that are gone as well */
+    struct pod_set set;            /* the pods as they are now, and those that were deleted */
     char *run;                     /* with --run: its path at the API */
-    json_t *job;                   /* whose end ends --follow, or NULL */
+    json_t *job;                   /* the job whose end ends --follow, or NULL */
     bool job_over;
     bool pods_over;
     json_t *pods; /* followed: uid -> whether it has ended */
@@ -139,7 +139,7 @@ static int new_logs(struct reader *reader, bool follow)
     return reader->logs ? 0 : err_no_memory(&reader->cli->err);
 }
 
-/* All at once: their lines are put into the order of their times. */
+/* Prints all logs at once, with their lines in the order of their times. */
 static int print_now(struct reader *reader)
 {
     if (json_array_size(reader->set.pods) == 0) {
@@ -156,7 +156,7 @@ static int print_now(struct reader *reader)
     return pod_logs_error(reader->logs, &reader->cli->err);
 }
 
-/* A job that ended, or a pod that is gone, will say no more. */
+/* Whether there may be more output: not after a job has ended, or a pod was deleted. */
 static bool may_say_more(const struct reader *reader)
 {
     if (reader->job) {
@@ -192,8 +192,8 @@ static void job_changed(void *context, enum kube_change change, const json_t *jo
     reader->job_over = change == KUBE_DELETED || job_is_finished(job);
 }
 
-/* True when the single pod's containers were read, when the job has ended, or when all chosen pods
- * have. */
+/* Whether the single pod's containers were read, the job has ended, or all chosen pods have ended.
+ */
 static bool is_done(const struct reader *reader)
 {
     bool over = reader->job ? reader->job_over : reader->pods_over;

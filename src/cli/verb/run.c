@@ -36,7 +36,7 @@ struct runner {
     const char *format; /* -o */
     const char *results;
     const char *notify;            /* --notify's command */
-    json_t *reports;               /* for it: what became of each job */
+    json_t *reports;               /* for it: the results of the jobs */
     int64_t after_end_ms;          /* --after-end; -1: not given */
     char lease_id[LEASE_ID_BYTES]; /* "run-PID-RANDOM": the supervisor watches the PID too */
     struct kube_lease *lease;
@@ -65,7 +65,8 @@ static int take_lease(struct runner *runner)
     return kube_lease_start(runner->cli->kube, runner->lease_id, &runner->lease, &runner->cli->err);
 }
 
-/* What jobs use stays between runs: what is there already is brought up to date. */
+/* Creates an object that jobs use. Such objects stay between runs: if the object exists already, it
+ * is updated. */
 int run_put_support(struct cli *cli, const json_t *object)
 {
     int r = objects_create(cli, object, NULL);
@@ -79,7 +80,7 @@ int run_put_support(struct cli *cli, const json_t *object)
     return refusal_explain(cli, object, kube_patch(cli->kube, &ref, object, NULL, &cli->err));
 }
 
-/* A signal is held as soon as the job may be there. */
+/* Creates a job. Signals are held as soon as the job may exist. */
 static int create_job(struct runner *runner, const json_t *object, json_t **ret)
 {
     signals_hold(true);
@@ -113,7 +114,8 @@ static int put_job(struct runner *runner, json_t *object)
     return r < 0 ? r : follow_add(&runner->follow, created, runner->jobs > 1);
 }
 
-/* Neither a lease nor the end of an older job: those come when all is known to be accepted. */
+/* Tries an object, without a lease and without deleting an older job: both come when all objects
+ * are known to be accepted. */
 int run_try(void *context, json_t *object)
 {
     struct cli *cli = context;
@@ -130,13 +132,13 @@ int run_try(void *context, json_t *object)
     return replace_find(cli, &ref, &old);
 }
 
-/* Each of several jobs has a folder of its own in it. */
+/* The folder of a job's results: each of several jobs has a folder of its own in it. */
 static char *results_of(const struct runner *runner, const char *job)
 {
     return runner->jobs > 1 ? file_join(runner->results, job) : strdup(runner->results);
 }
 
-/* Found now, not when the training is over. */
+/* Checks the folders of results now, not when the training is over. */
 static int check_results(const struct runner *runner)
 {
     int r = 0;
@@ -173,8 +175,8 @@ static int put_all(struct runner *runner)
     return r == MUSTER_EINTERRUPTED ? 0 : r;
 }
 
-/* When the controller ends meanwhile (muster down), requests fail in many ways, and the
- * next one knows neither the lease nor the environment. */
+/* Explains errors after the controller has ended meanwhile (muster down): requests then fail in
+ * many ways, and the next controller knows neither the lease nor the environment. */
 static int explain_loss(struct runner *runner, int r)
 {
     bool unanswered = r == MUSTER_EUNAVAIL || r == MUSTER_EDATA;
@@ -205,7 +207,7 @@ static int print_json(const struct runner *runner, int exit_code)
     return cli_print_doc(all, "json", &runner->cli->err);
 }
 
-/* The worst exit code of all jobs. */
+/* Saves and prints the results. Returns the worst exit code of all jobs. */
 static int conclude(struct runner *runner)
 {
     int worst = 0;
@@ -237,7 +239,8 @@ static int conclude(struct runner *runner)
     return r < 0 ? r : worst;
 }
 
-/* A user who types at a prompt must see it as it is: no line is drawn again. */
+/* Starts the input of --stdin. A user who types at a prompt must see it as it is, so no line is
+ * drawn again. */
 static void start_input(struct runner *runner)
 {
     const struct followed_job *job = &runner->follow.jobs[0];
@@ -274,7 +277,7 @@ static int run_jobs(struct runner *runner)
     return r;
 }
 
-/* A reader of -o json gets one object even when no job was made. */
+/* The object for -o json if no job was made: its reader gets one object in any case. */
 static json_t *describe_failure(int exit_code, const char *reason, const char *message)
 {
     return json_pack("{s:n, s:s, s:i, s:s, s:s, s:[], s:[], s:n}", "name", "state", "Error",
@@ -292,7 +295,8 @@ static void print_failure(const struct runner *runner, int r)
     cli_print_doc(doc, "json", NULL);
 }
 
-/* Where every rank must end well, none runs after the job's end. */
+/* Reads --after-end. It is refused if every rank must succeed, because no rank then runs after the
+ * job's end. */
 static int read_after_end(struct runner *runner)
 {
     struct cli *cli = runner->cli;

@@ -3,13 +3,13 @@
 
 #include "cli/submit/objects.h"
 
-/* What is to be submitted; *ret holds what was read also when it fails. */
+/* Reads what is to be submitted; *ret holds what was read, also on failure. */
 typedef int run_read(struct cli *cli, struct objects *ret, size_t *ret_jobs);
 
-/* Creates what jobs use, or brings up to date what is there already. */
+/* Creates an object that jobs use, or updates it if it exists already. */
 int run_put_support(struct cli *cli, const json_t *object);
-/* Whether each object would be accepted, before any is made (preflight.h); context: the struct cli.
- */
+/* Checks whether an object would be accepted, before any is made (preflight.h); context: the struct
+ * cli. */
 int run_try(void *context, json_t *object);
 
 /* Does everything from the objects to the last line and the exit status. */

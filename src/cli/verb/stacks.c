@@ -15,7 +15,7 @@
 
 enum { TEXT_BYTES_MAX = 64 << 20 };
 
-/* The attempts of the pod's whole job. */
+/* Gets the attempts of the pod's whole job. */
 static int get_attempts(struct cli *cli, const json_t *pod, json_t **ret)
 {
     muster_auto(free) char *pods =

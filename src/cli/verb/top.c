@@ -23,7 +23,7 @@ enum { FIRST_MS = 500, NEXT_MS = 2000, CELL_BYTES = 64, COLUMNS = 9, TEXT_BYTES_
 
 struct top {
     struct cli *cli;
-    const char *job; /* or a pod; NULL: all that runs in the namespace */
+    const char *job; /* a job or a pod; NULL: all pods that run in the namespace */
     json_t *before;  /* pod's uid → {"cpuSeconds", "atMs", "peak"} of the last look */
     struct gpu_memory gpus;
 };
@@ -106,7 +106,7 @@ static json_t *row_of(struct top *top, const struct pod_set *set, const struct u
     return row;
 }
 
-/* New reference; *ret_running: how many run. */
+/* Makes the rows; *ret is a new reference, *ret_running the number of pods that run. */
 static int look(struct top *top, json_t **ret, size_t *ret_running)
 {
     struct pod_set set = {0};
@@ -201,7 +201,7 @@ static int print(struct top *top, const json_t *rows, const char *format, bool o
     return cli_print_doc(doc, format, &top->cli->err);
 }
 
-/* Twice at least: processor time is a difference. */
+/* Looks at least twice, because processor time is a difference. */
 static int look_on(struct top *top, const char *format, bool again)
 {
     for (int looks = 0;; looks++) {

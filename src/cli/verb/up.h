@@ -3,5 +3,6 @@
 
 #include "cli/command/cli.h"
 
-/* Connects, starts a controller where none is, tells it to stay; its status in *ret_status. */
+/* Connects, starts a controller if none runs, and tells it to keep running; *ret_status is its
+ * status. */
 int up_keep(struct cli *cli, json_t **ret_status);

@@ -18,12 +18,12 @@ struct wanted {
     bool gone;
     char type[TYPE_BYTES];
     char status[16];
-    bool missing;        /* the object is not there, so it will never be in the condition */
-    bool over;           /* nor will a job that has ended without it */
+    bool missing;        /* the object does not exist, so it will never meet the condition */
+    bool over;           /* the job has ended without meeting the condition */
     char why[WHY_BYTES]; /* how it has ended */
 };
 
-/* "delete", "condition=Ready", "condition=Ready=False" */
+/* Reads "delete", "condition=Ready" or "condition=Ready=False". */
 static int read_wanted(struct cli *cli, struct wanted *ret)
 {
     const char *text = args_value(&cli->args, "for");

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* What `init` alone takes. */
+/* Checks the options: --image is for `build`, all others are for `init`. */
 static int check_options(struct cli *cli, const char *what)
 {
     bool init = strcmp(what, "init") == 0;
