@@ -92,7 +92,7 @@ static struct cache_item *find_job(const struct cache *c, const char *key)
 
 /* ---- changes ---- */
 
-/* The PyTorchJob that controls the object; NULL: none. */
+/* Returns the PyTorchJob that controls the object; NULL: there is none. */
 static const json_t *owner_of(const json_t *object)
 {
     size_t index;
@@ -123,7 +123,7 @@ static void describe(enum control_resource resource, const json_t *object, struc
     }
 }
 
-/* Takes the place of `old`, which may be NULL. */
+/* Puts the item in the place of `old`, which may be NULL. */
 static int insert(struct cache *c, struct cache_item *item, struct cache_item *old,
                   const char *owner)
 {
@@ -160,7 +160,7 @@ int cache_put(struct cache *c, enum control_resource resource, const json_t *obj
     describe(resource, object, ret);
     struct cache_item *old = find(c, cache_item_id(resource, namespace, ret->name, id));
     if (!ret->changed || is_older(c, old, ret)) {
-        if (old && !ret->changed) { /* its owner let go of it */
+        if (old && !ret->changed) { /* its owner has released it */
             snprintf(ret->job, sizeof ret->job, "%s", old->job);
             ret->changed = ret->gone = true;
             drop(c, old);
@@ -272,7 +272,7 @@ void cache_pack_job(struct cache *c, const char *key)
     if (small) {
         small->gone = item->gone;
         small->finished = small->packed = true;
-        unsigned listing = item->listing; /* it is not seen again by this */
+        unsigned listing = item->listing; /* this listing does not show it again */
         insert(c, small, item, NULL);
         small->listing = listing;
     }

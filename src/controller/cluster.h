@@ -77,7 +77,7 @@
 /* Static data: a request holds only the pointer. */
 struct cluster_resource {
     const char *group;   /* "" for the core group */
-    const char *version; /* "v1"; NULL: of no group, at the root of the server: "/version" */
+    const char *version; /* "v1"; NULL: the path is at the root of the server: "/version" */
     const char *plural;  /* "pods" */
     const char *kind;    /* "Pod" */
     bool namespaced;
@@ -99,7 +99,7 @@ enum cluster_patch {
     CLUSTER_PATCH_APPLY,     /* server-side apply: field_manager, force */
 };
 
-/* The order of requests when the budget of requests is short. LEASE is outside of the budget. */
+/* The priority of requests when the budget of requests is short. LEASE is outside the budget. */
 enum cluster_lane {
     CLUSTER_LANE_LEASE,
     CLUSTER_LANE_JOBS,  /* jobs and their status */
@@ -108,7 +108,7 @@ enum cluster_lane {
 };
 
 enum cluster_propagation {
-    CLUSTER_PROPAGATION_DEFAULT, /* the server's: background for what we delete */
+    CLUSTER_PROPAGATION_DEFAULT, /* the server's default: background for what we delete */
     CLUSTER_PROPAGATION_BACKGROUND,
     CLUSTER_PROPAGATION_FOREGROUND,
     CLUSTER_PROPAGATION_ORPHAN,
@@ -116,17 +116,17 @@ enum cluster_propagation {
 
 enum { CLUSTER_GRACE_DEFAULT = -1, CLUSTER_TIMEOUT_MS = 30000 };
 
-/* Zero is a valid start; `resource` is always needed. NULL and "" mean the same. */
+/* All zero is a valid start, but `resource` is always needed. NULL and "" mean the same. */
 struct cluster_request {
     enum cluster_verb verb;
     enum cluster_lane lane;
     const struct cluster_resource *resource;
-    const char *namespace;   /* none: of what has no namespace; with LIST, all namespaces */
-    const char *name;        /* all but LIST; CREATE: it is in the body */
+    const char *namespace;   /* empty: the object has no namespace, or with LIST, all namespaces */
+    const char *name;        /* not for LIST; for CREATE the name is in the body */
     const char *subresource; /* "status", "scale", "eviction", "log" … */
     json_t *body;            /* CREATE, REPLACE: the object; PATCH: the patch */
-    int64_t timeout_ms;      /* of it all, waiting in its lane, too; 0: CLUSTER_TIMEOUT_MS */
-    bool without_managers;   /* of the answer: metadata.managedFields may be left out */
+    int64_t timeout_ms;      /* in total, with the wait in its lane; 0: CLUSTER_TIMEOUT_MS */
+    bool without_managers;   /* the answer may lack metadata.managedFields */
 
     /* PATCH */
     enum cluster_patch patch;
@@ -142,34 +142,35 @@ struct cluster_request {
     /* LIST */
     const char *labels; /* selectors */
     const char *fields;
-    int64_t limit;    /* of a page; 0: all */
-    const char *next; /* metadata.continue of the page before */
+    int64_t limit;    /* size of a page; 0: all */
+    const char *next; /* metadata.continue of the previous page */
 
-    bool any_version; /* GET, LIST: from the server's cache is good enough (resourceVersion=0) */
+    bool any_version; /* GET, LIST: the server may answer from its cache (resourceVersion=0) */
 };
 
-/* Borrowed for the callback; json_incref `object` to keep it, and never change it. */
+/* Borrowed for the callback; take a reference with json_incref to keep `object`; never change
+ * it. */
 struct cluster_answer {
-    int code;           /* 0, or negative: the table above */
-    const char *reason; /* of the Status object; "" */
+    int code;           /* 0, or negative as in the table above */
+    const char *reason; /* of the Status object, or "" */
     const char *message;
-    int http_status;        /* 0: no server answered, or the back end has none */
-    int64_t retry_after_ms; /* what the server asked for; 0: nothing */
-    bool unsure;            /* it failed, and may have been carried out */
+    int http_status;        /* 0: no server answered, or the back end has no HTTP */
+    int64_t retry_after_ms; /* the delay that the server asked for; 0: none */
+    bool unsure;            /* the request failed, but may have been carried out */
     bool repeated;          /* a try before this answer may have been carried out */
-    json_t *object;         /* the object, the list, or NULL; after a refusal the Status */
+    json_t *object;         /* the object, the list, or NULL; after a refusal, the Status */
 };
 
 typedef void cluster_done_fn(void *arg, const struct cluster_answer *answer);
 
 enum cluster_news {
     CLUSTER_BEGIN,    /* a listing begins */
-    CLUSTER_OBJECT,   /* `object` is there, in this state */
+    CLUSTER_OBJECT,   /* `object` exists, in this state */
     CLUSTER_SYNCED,   /* the listing is complete */
-    CLUSTER_GONE,     /* `object`: its last state, with the version of its end */
+    CLUSTER_GONE,     /* `object` was deleted: its last state, with the version of its deletion */
     CLUSTER_BOOKMARK, /* nothing up to `version` is missing */
     CLUSTER_TROUBLE,  /* code, message */
-    CLUSTER_ANSWERED, /* the server is there: it has begun to follow */
+    CLUSTER_ANSWERED, /* the server has answered: it has begun to follow */
 };
 
 /* Borrowed for the callback. */
@@ -185,37 +186,38 @@ typedef void cluster_watch_fn(void *arg, const struct cluster_change *change);
 
 struct cluster_scope {
     const struct cluster_resource *resource;
-    const char *namespace; /* none: all */
-    const char *labels;    /* selectors; none: all */
+    const char *namespace; /* empty: all */
+    const char *labels;    /* selectors; empty: all */
     const char *fields;
     bool without_managers; /* metadata.managedFields may be left out */
 };
 
 struct cluster;
-struct cluster_call;  /* a request under way; the back end's. Valid until its `done` returns. */
-struct cluster_watch; /* the back end's */
+struct cluster_call;  /* in progress; owned by the back end, valid until its `done` returns */
+struct cluster_watch; /* owned by the back end */
 
-/* Each back end fills one in. */
+/* Each back end provides one of these. */
 struct cluster_backend {
-    /* 0 and *ret (which may be NULL), or MUSTER_ENOMEM, and `done` never comes. */
+    /* Returns 0 and sets *ret (ret may be NULL), or returns MUSTER_ENOMEM; then `done` is not
+     * called. */
     int (*send)(struct cluster *cluster, const struct cluster_request *request,
                 cluster_done_fn *done, void *arg, struct cluster_call **ret,
                 struct muster_err *err);
     void (*cancel)(struct cluster_call *call);
-    /* What is there already may be told from within watch. */
+    /* Objects that exist already may be reported from within watch. */
     int (*watch)(struct cluster *cluster, const struct cluster_scope *scope, cluster_watch_fn *fn,
                  void *arg, struct cluster_watch **ret, struct muster_err *err);
-    void (*unwatch)(struct cluster_watch *watch); /* NULL is fine; no callback after it */
+    void (*unwatch)(struct cluster_watch *watch); /* accepts NULL; no callback comes after it */
 };
 
-/* The first member of each back end's own struct. Opened and closed by the back end's functions. */
+/* The first member of each back end's own struct. The back end's functions open and close it. */
 struct cluster {
     const struct cluster_backend *backend;
 };
 
-/* Like strcmp. A resourceVersion is a decimal number without leading zeros and orders the states of
- * one object (Kubernetes since 1.35 says so; every released etcd-backed server did). A missing one
- * is older than all. */
+/* Compares like strcmp. A resourceVersion is a decimal number without leading zeros and orders the
+ * states of one object (documented since Kubernetes 1.35; every released server with etcd behaved
+ * so). A missing version is older than all others. */
 static inline int cluster_version_compare(const char *a, const char *b)
 {
     return text_compare_numbers(a ? a : "", b ? b : "");

@@ -10,7 +10,7 @@ static int decide(struct task *task, const struct control_view *view, struct mus
 {
     struct control_effects fx;
     int r = driver_refuses(view, err) ? MUSTER_EDATA : control_reconcile(view, &fx, err);
-    if (r == MUSTER_EDATA) { /* nobody but its user can mend that */
+    if (r == MUSTER_EDATA) { /* only the user can correct that */
         driver_say(task->driver, "controller.unreadable", task->key, err->text);
         r = control_stalled(view, err->text, &fx, err);
     }
@@ -24,8 +24,8 @@ static int decide(struct task *task, const struct control_view *view, struct mus
     return r;
 }
 
-/* Reads the objects of each kind that may concern the job; NULL for a kind that the cluster does
- * not serve. */
+/* Reads the objects of each kind that may concern the job; sets NULL for a kind that the cluster
+ * does not serve. */
 static int look(struct driver *d, const json_t *job, json_t *ret_lists[CONTROL_RESOURCES])
 {
     const char *uid = doc_text(job, "metadata.uid", "");

@@ -11,13 +11,13 @@
 #include <string.h>
 #include <utlist.h>
 
-enum { DOUBTS_MAX = 4096 }; /* more are not counted */
+enum { DOUBTS_MAX = 4096 }; /* further doubts are not counted */
 
 struct doubt {
     struct doubt *prev, *next;
-    bool asked;                /* it is sent once more */
-    json_t *job;               /* before it */
-    struct control_effects fx; /* the write, and the events that tell of it */
+    bool asked;                /* it was sent again */
+    json_t *job;               /* before the write */
+    struct control_effects fx; /* the write, and its events */
     char key[];
 };
 
@@ -63,7 +63,7 @@ static bool has_status(const struct driver *d, const struct doubt *doubt)
     return has;
 }
 
-/* Pods and Services. */
+/* Whether a pod's or Service's creation or deletion is visible in the cache. */
 static bool part_is_seen(const struct driver *d, const json_t *job, const struct control_effect *e)
 {
     const char *namespace = doc_text(job, "metadata.namespace", "");
@@ -107,7 +107,8 @@ void driver_look_at_doubts(struct driver *d, const char *key)
 
 /* ---- doubting ---- */
 
-/* Events of a status are all that stand for themselves; of another write, the one behind it. */
+/* Copies the events of a write: for a status all independent events, for another write the event
+ * that follows it. */
 static void copy_news(struct control_effects *to, const struct control_effects *from, size_t item)
 {
     bool status = from->list[item].verb == CONTROL_UPDATE_STATUS;
@@ -149,7 +150,8 @@ bool driver_ask_again(struct task *task, size_t item)
     return !doubt && is_part(e) && part_is_seen(task->driver, task->flow.job, e);
 }
 
-/* A name that is taken is looked at next. */
+/* Keeps or adds the doubt. If the name is taken, the flow looks at the object next, and the doubt
+ * waits for that. */
 static void stay_in_doubt(struct task *task, size_t item, const struct cluster_answer *got,
                           bool unsure, json_t *job)
 {
@@ -165,7 +167,7 @@ static void stay_in_doubt(struct task *task, size_t item, const struct cluster_a
     driver_look_at_doubts(task->driver, task->key);
 }
 
-/* True: it was in doubt. */
+/* Returns true if the write was in doubt. */
 static bool settle(struct task *task, size_t item)
 {
     struct doubt *doubt = find(task->driver, task->key, &task->flow.fx.list[item]);
@@ -175,8 +177,8 @@ static bool settle(struct task *task, size_t item)
     return doubt != NULL;
 }
 
-/* When an earlier request had no answer, and its effect is found, that request did it. What goes
- * already can be deleted again. */
+/* If an earlier request had no answer, and its effect is found, then that request did it. An object
+ * that is being deleted can be deleted again. */
 void driver_note_answer(const struct call *call, const struct cluster_answer *got, json_t *job)
 {
     struct task *task = call->task;

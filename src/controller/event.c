@@ -14,10 +14,11 @@ enum { NAME_BYTES_MAX = 253, HASH_BYTES = sizeof ".0123456789abcdef" - 1 };
 
 static uint64_t mix(uint64_t hash, const char *text)
 {
-    return hash_bytes(hash_text(hash, text), "\xff", 1); /* "ab","c" is not "a","bc" */
+    return hash_bytes(hash_text(hash, text), "\xff", 1); /* so that "ab","c" and "a","bc" differ */
 }
 
-/* How much of a name can stand before the dot: each part of a name ends with a letter or digit. */
+/* Returns how much of a name can stand before the dot: each part of a name ends with a letter or
+ * digit. */
 static int first_bytes(const char *name)
 {
     size_t bytes = strnlen(name, NAME_BYTES_MAX - HASH_BYTES);
@@ -42,7 +43,8 @@ char *event_name(const struct event_note *note)
                : name;
 }
 
-/* The job that the object is or belongs to, by uid: another one may have its name tomorrow. */
+/* Returns the uid of the job that the object is or belongs to: a later job may have the same
+ * name. */
 static const char *job_uid(const json_t *about)
 {
     if (strcmp(doc_text(about, "kind", ""), "PyTorchJob") == 0) {

@@ -19,8 +19,8 @@ struct event_note {
     int64_t now_unix_ms;
 };
 
-/* NULL without memory; the caller frees. */
+/* Returns the event's name, NULL without memory; the caller frees it. */
 char *event_name(const struct event_note *note);
 json_t *event_make(const struct event_note *note, const char *name);
-/* The merge patch that counts it once more. */
+/* Returns the merge patch that increases the event's count by one. */
 json_t *event_count_again(const json_t *old, int64_t now_unix_ms);

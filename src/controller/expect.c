@@ -11,8 +11,8 @@
 enum kind {
     NOTHING,
     SENT,    /* no answer yet */
-    VERSION, /* `wanted` or newer */
-    GONE,    /* `wanted` is the uid that must go */
+    VERSION, /* waits for `wanted` or a newer version */
+    GONE,    /* waits until the object with uid `wanted` is gone */
 };
 
 struct expectation {
@@ -20,7 +20,7 @@ struct expectation {
     enum control_resource resource;
     char *name;
     char *wanted;
-    char *shown; /* the newest version that was shown since it was sent */
+    char *shown; /* the newest version that was shown since the write was sent */
 };
 
 static void forget(struct expectation *e)
@@ -118,7 +118,7 @@ static void note_shown(struct expectation *e, const char *version)
     if (cluster_version_compare(e->shown, version) < 0) {
         char *copy = strdup(version);
         free(e->shown);
-        e->shown = copy; /* without memory it is waited for a while longer */
+        e->shown = copy; /* without memory, the wait only takes longer */
     }
 }
 

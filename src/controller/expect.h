@@ -16,24 +16,25 @@ struct expectations {
 
 void expect_done(struct expectations *expectations);
 
-/* A write of that object is sent now: what is shown of it from here on counts. Its number, or
- * MUSTER_ENOMEM. */
+/* A write of that object is sent now: what the watches show of it from here on counts. Returns the
+ * expectation's number, or MUSTER_ENOMEM. */
 int expect_sent(struct expectations *expectations, enum control_resource resource,
                 const char *name);
-/* The write succeeded, and gave this version, which must be shown (or a newer one); `gone`: that
- * the object `uid` is gone, or going, must be. MUSTER_ENOMEM. */
+/* The write succeeded and gave this version, so the watches must show it or a newer one.
+ * expect_gone: they must show that the object `uid` is gone or being deleted. Both return
+ * MUSTER_ENOMEM. */
 int expect_version(struct expectations *expectations, int number, const char *version);
 int expect_gone(struct expectations *expectations, int number, const char *uid, bool is_shown);
-/* Nothing is expected of it any more. */
+/* Nothing is expected of this write any more. */
 void expect_nothing(struct expectations *expectations, int number);
 
-/* Shown by a watch. */
+/* A watch has shown this object. */
 void expect_shown(struct expectations *expectations, enum control_resource resource,
                   const char *name, const char *uid, const char *version, bool gone);
-/* A listing was shown whole, of this version: nothing older is to come. */
+/* A watch has shown a complete listing of this version: nothing older can follow. */
 void expect_listed(struct expectations *expectations, enum control_resource resource,
                    const char *version);
 
 bool expect_is_met(const struct expectations *expectations);
-/* Forgets all. */
+/* Forgets all expectations. */
 void expect_clear(struct expectations *expectations);

@@ -16,14 +16,14 @@
 
 enum { FAIR_SHARE_OF_FREE = 3 };
 
-/* held: by the one that asks; taken: by all. */
+/* held: places of the holder that asks; taken: places of all holders. */
 static inline bool fair_share_may_take(size_t held, size_t taken, size_t places)
 {
     assert(held <= taken);
     return taken < places && held < FAIR_SHARE_OF_FREE * (places - taken);
 }
 
-/* The number of places of which one holder can have `wanted`. */
+/* Returns how many places there must be so that one holder can have `wanted`. */
 static inline size_t fair_share_places(size_t wanted)
 {
     assert(wanted > 0);

@@ -66,7 +66,7 @@ void flow_fail(struct flow *f, enum flow_outcome outcome, int code, int64_t retr
     f->retry_after_ms = retry_after_ms > f->retry_after_ms ? retry_after_ms : f->retry_after_ms;
 }
 
-/* The next item of the phase that is to be sent or looked at; count: none. */
+/* Returns the next item of the phase that must be sent or looked at; count if there is none. */
 static size_t find_due(struct flow *f)
 {
     for (size_t i = f->next; i < f->count; i++) {
@@ -84,8 +84,8 @@ static bool must_look(const struct flow *f)
     return f->phase == CREATES && !f->vouched && !PLANTED_DRIVER(NO_LOOK);
 }
 
-/* What is to be told in this turn: an event of its own, or the one that tells of the effect before
- * it. count: nothing. */
+/* Returns the event to send in this turn: an independent one, or the one that belongs to the effect
+ * before it; count if there is none. */
 static size_t find_news(struct flow *f)
 {
     size_t of_previous = f->tell_one;
@@ -112,7 +112,7 @@ static enum flow_do send_item(struct flow *f, size_t i, size_t *ret_item)
             expect_sent(&f->expected, on_job ? CONTROL_JOB : e->resource, name ? name : "");
         if (item->expectation < 0) {
             flow_fail(f, FLOW_FAILED, MUSTER_ENOMEM, 0);
-            return f->under_way > 0 ? FLOW_WAIT : FLOW_END; /* nobody's answer comes */
+            return f->under_way > 0 ? FLOW_WAIT : FLOW_END; /* no answer will come */
         }
     }
     item->state = SENT;
@@ -131,7 +131,7 @@ static void next_phase(struct flow *f)
     }
 }
 
-/* How many may be under way. */
+/* Returns how many requests may be in progress. */
 static size_t room(const struct flow *f)
 {
     return f->phase == CREATES && f->careful ? 1 : FLOW_PARALLEL;

@@ -21,7 +21,7 @@ static const char *version_of(const json_t *object)
     return doc_text(object, "metadata.resourceVersion", "");
 }
 
-/* The event that tells of it, right behind it, is due. */
+/* Marks the effect as done; the event that belongs to it, which follows it, is due. */
 static void succeed(struct flow *f, size_t i)
 {
     f->items[i].state = DONE;
@@ -65,19 +65,20 @@ static void refuse(struct flow *f, size_t i, enum flow_outcome outcome,
     flow_fail(f, outcome, answer->code, answer->retry_after_ms);
 }
 
-/* Nobody but a person changes that. */
+/* Whether only a person can remove the cause. */
 static bool will_stay(int code)
 {
     return code == MUSTER_EPERM || code == MUSTER_EINVAL || code == MUSTER_ETOOBIG;
 }
 
-/* What the user hears of it: all that a server has said, and nothing of answers that were lost. */
+/* What the user is told: each refusal that a server explained; nothing about answers that were
+ * lost. */
 static enum flow_told refusal(const struct flow_answer *answer)
 {
     return answer->unsure && !answer->explained ? FLOW_SILENT : FLOW_REFUSED;
 }
 
-/* A write of the job: it found the job as it was. */
+/* A write of the job was answered. If it succeeded, the job was as the view shows it. */
 static enum flow_told job_written(struct flow *f, size_t i, const struct flow_answer *answer)
 {
     bool changed = answer->code == MUSTER_ECONFLICT || answer->code == MUSTER_ENOENT;
@@ -97,7 +98,7 @@ static enum flow_told job_written(struct flow *f, size_t i, const struct flow_an
     return FLOW_SILENT;
 }
 
-/* What is not there, or is another one by now, is gone. */
+/* An object counts as deleted if it does not exist or has another uid now. */
 static enum flow_told deleted(struct flow *f, size_t i, const struct flow_answer *answer)
 {
     bool is_job = f->items[i].phase == END;
@@ -119,7 +120,8 @@ static enum flow_told deleted(struct flow *f, size_t i, const struct flow_answer
     return FLOW_SILENT;
 }
 
-/* Another one by now, or gone: the view was old. A patch that changes nothing is not shown. */
+/* If the object has another uid or is gone, the view was old. A patch that changes nothing does not
+ * appear in a watch. */
 static enum flow_told updated(struct flow *f, size_t i, const struct flow_answer *answer)
 {
     bool changed = answer->code == MUSTER_ECONFLICT || answer->code == MUSTER_ENOENT;
@@ -193,7 +195,7 @@ enum flow_told flow_looked(struct flow *f, size_t i, const struct flow_answer *a
         refuse(f, i, answer->code == MUSTER_ENOENT ? FLOW_AGAIN : FLOW_FAILED, answer);
         return FLOW_SILENT;
     }
-    bool claim = f->fx.list[i].resource == CONTROL_CLAIM; /* it is used, whoever made it */
+    bool claim = f->fx.list[i].resource == CONTROL_CLAIM; /* a claim is used, whoever created it */
     bool ends = doc_at(object, "metadata.deletionTimestamp") != NULL;
     if (!claim && !is_ours(f, object)) {
         const struct flow_answer taken = {.code = MUSTER_EEXIST};

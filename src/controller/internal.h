@@ -10,30 +10,30 @@
 
 #include <uthash.h>
 
-/* One job with which something is under way. */
+/* One job for which something is in progress. */
 struct task {
     struct driver *driver;
-    bool flowing; /* its flow is not at its end */
-    bool unheard; /* a request of it was not answered */
-    bool reading; /* the job, which was packed, is asked for */
+    bool flowing; /* its flow has not ended */
+    bool unheard; /* one of its requests got no answer */
+    bool reading; /* the job, which was packed, is being read */
     struct flow flow;
     int64_t began_ms;
-    int64_t shown_by_ms; /* until then the watches may show what it wrote */
+    int64_t shown_by_ms; /* how long to wait until the watches show what it wrote */
     UT_hash_handle hh;
     char key[];
 };
 
-/* A request under way. */
+/* A request in progress. */
 struct call {
     struct driver *driver;
     struct call *prev, *next;
     struct cluster_call *sent;
     void (*done)(struct call *call, const struct cluster_answer *answer);
-    struct task *task; /* of events: NULL */
+    struct task *task; /* NULL for events */
     size_t item;
-    bool reads;  /* the object of `item` */
-    bool idle;   /* when it was sent, the cache showed that it was done */
-    char *event; /* of an event that is told: its "namespace/name" */
+    bool reads;  /* reads the object of `item` */
+    bool idle;   /* when it was sent, the cache already showed the result */
+    char *event; /* of an event: its "namespace/name" */
     size_t event_bytes;
     int64_t event_unix_ms; /* when it happened */
 };
@@ -46,20 +46,20 @@ struct driver {
     struct call *calls;
     struct doubt *doubts;
     size_t doubt_count;
-    size_t events; /* under way, and what they weigh */
+    size_t events; /* number and size of those in progress */
     size_t event_bytes;
     uint64_t events_left_out;
-    bool events_refused; /* for want of the right, which was said */
-    bool leaves_out;     /* that was said, and some of those that wait are still there */
-    int64_t heard_ms;    /* when the cluster last said anything */
+    bool events_refused; /* for lack of permission; this was reported */
+    bool leaves_out;     /* this was reported, and some events still wait */
+    int64_t heard_ms;    /* when the cluster last answered */
     int64_t resync_at_ms;
-    size_t resynced; /* jobs of this resync: each a little later */
+    size_t resynced; /* jobs of this resync: each is due a little later than the one before */
     struct watch {
         struct driver *driver;
         enum control_resource resource;
         struct cluster_watch *watch;
     } watches[CONTROL_RESOURCES];
-    struct cluster_watch *node_watch; /* NULL: nodes are not looked at */
+    struct cluster_watch *node_watch; /* NULL: nodes are not watched */
     struct nodes nodes;
 };
 
@@ -67,10 +67,10 @@ extern const struct cluster_resource driver_resources[CONTROL_RESOURCES];
 extern const struct cluster_resource driver_events;
 extern const struct cluster_resource driver_nodes;
 
-/* Jobs are woken when a node falls silent, is out of service, or is back. */
+/* Starts the watch that wakes jobs when a node falls silent, is out of service, or is back. */
 int driver_watch_nodes(struct driver *driver, struct muster_err *err);
 
-/* The time by the clock of the options. */
+/* Returns the time by the clock of the options. */
 static inline int64_t driver_now_ms(const struct driver *driver)
 {
     return driver->options.clock.now_ms(driver->options.clock.arg);
@@ -81,56 +81,57 @@ static inline int64_t driver_now_unix_ms(const struct driver *driver)
     return driver->options.clock.now_unix_ms(driver->options.clock.arg);
 }
 
-/* There was nobody who answered. */
+/* Whether nobody answered. */
 static inline bool cluster_was_silent(const struct cluster_answer *answer)
 {
     return answer->http_status == 0 &&
            (answer->code == MUSTER_EUNAVAIL || answer->code == MUSTER_ETIMEDOUT);
 }
 
-/* A new call, in the list; NULL without memory. */
+/* Returns a new call, which is in the list; NULL without memory. */
 struct call *driver_call(struct driver *driver,
                          void (*done)(struct call *, const struct cluster_answer *));
-/* Sends it; on failure the call is gone. */
+/* Sends the call; on failure the call is freed. */
 int driver_send(struct call *call, const struct cluster_request *request);
 
 void driver_say(const struct driver *driver, const char *what, const char *key,
                 const char *sentence);
 void driver_arm(struct driver *driver);
 
-/* The request of an effect that has one; the caller releases its body, which is NULL without
- * memory, and of a deletion. */
+/* Returns the request of an effect that has one. The caller releases its body; the body is NULL for
+ * a deletion, and without memory. */
 struct cluster_request driver_request(const struct task *task, const struct control_effect *effect);
-/* Looks at all that is the job's, and begins the flow of what is to be done. */
+/* Looks at all objects of the job, and begins the flow of what must be done. */
 int driver_decide(struct task *task, json_t *job, struct muster_err *err);
 
-/* Begins a step; the task is its owner from then on, and releases the key in the end. */
+/* Begins a step; from then on the task owns the key, and releases it at the end. */
 void driver_step(struct driver *driver, const char *key);
-/* A watch has shown something of it. */
+/* A watch has shown an object of this job. */
 void driver_task_shown(struct driver *driver, const char *key);
-/* Its time to be shown is over. */
+/* Ends the tasks whose time to wait for the watches is over. */
 void driver_tasks_expire(struct driver *driver, int64_t now_ms);
 int64_t driver_tasks_next(const struct driver *driver);
 void driver_task_free(struct task *task);
 
 /* Whether the job, which has not begun, has errors that job_check finds; `err` has the first. On
- * this machine the API server has looked before. */
+ * this machine the API server has checked it before. */
 bool driver_refuses(const struct control_view *view, struct muster_err *err);
 
-/* Sends an event about the job, and forgets it; beyond DRIVER_EVENTS_BYTES_MAX it is left out. */
+/* Sends an event about the job, without waiting for it; beyond DRIVER_EVENTS_BYTES_MAX it is left
+ * out. */
 void driver_tell(struct driver *driver, const json_t *job, const struct control_effect *event);
-/* The call, which may be of an event, is over. */
+/* The call, which may carry an event, is over. */
 void driver_forget_event(struct call *call);
 
 /* ---- writes whose answers were lost (doubt.c) ---- */
 
-/* Effect number `item` is sent: if it is in doubt, the answer tells, not the cache. True: the cache
- * shows that there is nothing to do by now, whoever did it. */
+/* Called before effect number `item` is sent: if it is in doubt, its answer decides, not the cache.
+ * Returns true if the cache shows that nothing is left to do, whoever did it. */
 bool driver_ask_again(struct task *task, size_t item);
-/* Its answer was taken into the flow: it is counted, in doubt, or neither. `job`: as it was before.
- * What does not concern pods, Services or the status is never in doubt. */
+/* Called when the answer was taken into the flow: the effect is counted, in doubt, or neither.
+ * `job`: as it was before. Only effects on pods, Services and the status can be in doubt. */
 void driver_note_answer(const struct call *call, const struct cluster_answer *answer, json_t *job);
-/* The cache has changed for that job; NULL: for many. */
+/* The cache has changed for that job; NULL: for many jobs. */
 void driver_look_at_doubts(struct driver *driver, const char *key);
-/* The job is gone; NULL: all. */
+/* The job is gone; NULL: forget the doubts of all jobs. */
 void driver_forget_doubts(struct driver *driver, const char *key);

@@ -12,7 +12,7 @@ struct nodes_item {
     UT_hash_handle hh;
     unsigned listing;
     bool out_of_service, silent;
-    int64_t seen_ms; /* when it was first seen silent since `since` */
+    int64_t seen_ms; /* when it was first seen silent with this `since` */
     char *since;
     char name[];
 };
@@ -69,7 +69,7 @@ bool nodes_remove(struct nodes *nodes, const json_t *node)
     return item != NULL;
 }
 
-/* 1: it is another silence, or its service has changed. */
+/* Returns 1 if the node is silent from another time, or its state of service has changed. */
 static int take(struct nodes_item *item, const struct control_node_state *state, int64_t now_ms)
 {
     bool same_time = item->since && strcmp(item->since, state->since) == 0;

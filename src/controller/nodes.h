@@ -13,17 +13,18 @@ struct nodes_item;
 
 struct nodes {
     struct nodes_item *items;
-    unsigned listing; /* its number */
+    unsigned listing; /* the number of the latest listing */
 };
 
-/* A listing begins, and is complete: what was not put in between answers, or is gone. */
+/* A listing begins, and is complete: nodes that were not put in between answer again, or are
+ * gone. */
 void nodes_begin(struct nodes *nodes);
 bool nodes_synced(struct nodes *nodes);
-/* A node as it is now. All of these are true when something is to be looked at again. */
+/* Puts a node in its present state. These functions return true if jobs must be looked at again. */
 bool nodes_put(struct nodes *nodes, const json_t *node, int64_t now_ms);
 bool nodes_remove(struct nodes *nodes, const json_t *node);
 void nodes_done(struct nodes *nodes);
 
-/* The nodes for a view: free the array; its texts are borrowed until the next change. NULL: there
- * are none, or there is no memory, by which nothing is lost. */
+/* Returns the nodes for a view: the caller frees the array; its texts are borrowed until the next
+ * change. NULL: there are none, or there is no memory, which does no harm. */
 struct control_node *nodes_view(const struct nodes *nodes, int64_t now_ms, size_t *ret_count);

@@ -9,16 +9,16 @@
 #ifdef MUSTER_PLANTED_DRIVER
 enum planted_driver {
     PLANTED_NOTHING,
-    PLANTED_NO_LOOK,          /* creations that no write of the job vouches for are sent at once */
+    PLANTED_NO_LOOK,          /* creations are sent although no write has confirmed the job */
     PLANTED_TAKEN_IS_DONE,    /* a name that is taken is not looked at */
-    PLANTED_BLIND_STATUS,     /* the status is written whatever the job is by now */
-    PLANTED_DELETE_BY_NAME,   /* a deletion is not for one uid */
-    PLANTED_UNSEEN_STAYS,     /* what a listing does not have stays in the cache */
-    PLANTED_LISTED_IS_UNSEEN, /* what a listing has is dropped at its end */
-    PLANTED_END_UNSEEN,       /* the end of a pod wakes nobody */
-    PLANTED_NO_RETRY,         /* a step that failed is not made again */
-    PLANTED_NOT_AWAITED,      /* the next step does not wait until what was written is shown */
-    PLANTED_NO_NODE_LOOK,     /* a pod is deleted by force, though its node may be back */
+    PLANTED_BLIND_STATUS,     /* the status is written without a check that the job is unchanged */
+    PLANTED_DELETE_BY_NAME,   /* a deletion has no uid as precondition */
+    PLANTED_UNSEEN_STAYS,     /* objects that a listing lacks stay in the cache */
+    PLANTED_LISTED_IS_UNSEEN, /* objects of a listing are dropped at its end */
+    PLANTED_END_UNSEEN,       /* no step follows the end of a pod */
+    PLANTED_NO_RETRY,         /* a failed step is not repeated */
+    PLANTED_NOT_AWAITED,      /* the next step does not wait until the watches show the writes */
+    PLANTED_NO_NODE_LOOK,     /* a pod is deleted by force, although its node may be back */
     PLANTED_COUNT,
 };
 extern enum planted_driver planted_driver;

@@ -15,7 +15,7 @@ enum { NOT_IN_HEAP = -1, DOUBLINGS_MAX = 20 };
 
 struct queue_namespace {
     size_t items, taken;
-    struct queue_item *ready; /* in order */
+    struct queue_item *ready; /* in order of arrival */
     struct queue_namespace *prev, *next;
     UT_hash_handle hh;
     char name[];
@@ -23,15 +23,15 @@ struct queue_namespace {
 
 struct queue_item {
     struct queue_namespace *namespace;
-    bool ready; /* in its list */
+    bool ready; /* in its namespace's list */
     bool taken;
     bool again; /* added while it was taken */
     bool unheard;
     int failures;
-    int64_t since_ms; /* it is ready, or taken */
+    int64_t since_ms; /* since when it is ready or taken */
     int64_t added_ms; /* while `again` */
     int64_t at_ms;    /* while it is in the heap */
-    ptrdiff_t heaped; /* its place there */
+    ptrdiff_t heaped; /* its index in the heap */
     struct queue_item *prev, *next;
     UT_hash_handle hh;
     char key[];
@@ -39,7 +39,7 @@ struct queue_item {
 
 void queue_init(struct queue *q, size_t keys_max, size_t taken_max)
 {
-    /* those of controller-runtime */
+    /* the buckets of controller-runtime */
     static const double limits[] = {1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3,
                                     1e-2, 1e-1, 1,    10,   100,  1000};
     *q = (struct queue){.keys_max = keys_max, .taken_max = taken_max};
@@ -121,7 +121,7 @@ static void leave_heap(struct queue *q, struct queue_item *item)
     }
 }
 
-/* Every item has its place from the start, so that nothing can fail later. */
+/* Makes room in the heap for every item when it is created, so that nothing can fail later. */
 static bool make_room(struct queue *q, size_t count)
 {
     if (count <= q->heap_room) {
@@ -213,7 +213,8 @@ static void drop_ready(struct queue *q, struct queue_item *item)
     }
 }
 
-/* What is taken is ready once more when it is released, and waits from now on. */
+/* A key that is taken becomes ready again when it is released, and its waiting time counts from
+ * now. */
 static void make_ready_or_again(struct queue *q, struct queue_item *item, int64_t since_ms)
 {
     if (!item->taken) {
@@ -264,7 +265,7 @@ static void wake_due(struct queue *q, int64_t now_ms)
     }
 }
 
-/* NULL: none. */
+/* Returns the first item that may be taken; NULL: none. */
 static struct queue_item *first_that_may(const struct queue *q)
 {
     const struct queue_namespace *namespace = q->waiting;
@@ -274,7 +275,7 @@ static struct queue_item *first_that_may(const struct queue *q)
     return namespace ? namespace->ready : NULL;
 }
 
-/* Puts the namespace behind the others if it still has items. */
+/* Moves the namespace to the end of the list if it still has ready items. */
 static void have_next_turn_last(struct queue *q, struct queue_namespace *namespace)
 {
     if (namespace->ready) {
@@ -316,7 +317,8 @@ void queue_release(struct queue *q, const char *key, int64_t now_ms)
     }
 }
 
-/* Up to a quarter more, another one for each key: those that failed together come back apart. */
+/* Returns up to a quarter of the delay, which differs by key: keys that failed together return
+ * apart. */
 static int64_t jitter(const struct queue_item *item, int64_t delay)
 {
     uint64_t drawn =

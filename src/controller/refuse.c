@@ -11,7 +11,7 @@ static bool has_begun(const struct control_view *view)
     return json_array_size(view->pods) > 0 || doc_at(view->job, "status.startTime");
 }
 
-/* The first error; a check that fails has one, unless there was no memory for it. */
+/* Copies the first error; a check that fails has one, unless there was no memory for it. */
 static void tell_first(const struct job_problems *problems, struct muster_err *err)
 {
     for (size_t i = 0; i < problems->count; i++) {

@@ -5,8 +5,8 @@
 
 #include <assert.h>
 
-/* The job with that status. An API server takes the managedFields of the stored job, whatever the
- * body of a status has, so that to send them costs it a parse for nothing. */
+/* Returns the job with that status. An API server keeps the managedFields of the stored job,
+ * whatever the body of a status has, so sending them would only cost it time to parse them. */
 static json_t *with_status(const json_t *job, json_t *status)
 {
     json_t *copy = json_copy((json_t *)job);
@@ -25,7 +25,7 @@ static json_t *with_status(const json_t *job, json_t *status)
     return copy;
 }
 
-/* The body of each verb; a new reference, NULL without memory or where there is none. */
+/* Returns the body for each verb, a new reference; NULL without memory, or if there is none. */
 static json_t *body_of(const struct task *task, const struct control_effect *e)
 {
     switch (e->verb) {

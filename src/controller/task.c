@@ -22,7 +22,7 @@ void driver_task_free(struct task *task)
 
 /* ---- the end of a step ---- */
 
-/* Ends the task; its key goes back to the queue, or is forgotten with its job. */
+/* Ends the task; its key is released into the queue, or removed if the job is gone. */
 static void release(struct task *task)
 {
     struct driver *d = task->driver;
@@ -62,7 +62,7 @@ static void tell_end(const struct task *task, enum driver_result result)
     }
 }
 
-/* Ends a step that could not begin; it is tried again. */
+/* Ends a step that could not begin; it is tried again later. */
 static void give_up(struct task *task, int code, const char *sentence)
 {
     driver_say(task->driver, "controller.retry", task->key,
@@ -72,7 +72,7 @@ static void give_up(struct task *task, int code, const char *sentence)
     release(task);
 }
 
-/* Lets the cache drop the text of a finished job for which nothing was to be done. */
+/* Lets the cache drop the text of a finished job for which nothing was left to do. */
 static void pack_if_idle(struct task *task)
 {
     const struct control_effects *fx = &task->flow.fx;
@@ -146,7 +146,7 @@ int64_t driver_tasks_next(const struct driver *d)
 
 /* ---- requests ---- */
 
-/* An API server answers 500 when it could not ask a webhook, and says which; 503 and 504 mean that
+/* An API server answers 500 when it could not reach a webhook, and names it; 503 and 504 mean that
  * the server itself is overloaded. */
 static struct flow_answer answer_of(const struct cluster_answer *answer)
 {
@@ -341,7 +341,7 @@ static void begin(struct task *task)
     run(task);
 }
 
-/* Takes the text of a job that was packed, and begins. */
+/* Takes the text of a job that was packed, and begins the step. */
 static void on_read(struct call *call, const struct cluster_answer *answer)
 {
     struct task *task = call->task;
@@ -355,7 +355,7 @@ static void on_read(struct call *call, const struct cluster_answer *answer)
     }
     if (r == 0) {
         begin(task);
-    } else if (r == MUSTER_ENOENT) { /* its watch will say so */
+    } else if (r == MUSTER_ENOENT) { /* its watch will report that */
         release(task);
     } else {
         give_up(task, r, answer->message);

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What one weighs while it waits, beside its texts: the call here, the request of the back end with
- * its path, and the body, which repeats names, labels and times (Kubernetes' as text). */
+/* The size of one waiting event without its texts: the call here, the back end's request with its
+ * path, and the body, which repeats names, labels and times (as text, as Kubernetes has them). */
 enum { EVENT_BYTES = 2048 };
 
 static void leave_out(struct driver *d)
@@ -24,7 +24,7 @@ static void leave_out(struct driver *d)
     d->leaves_out = true;
 }
 
-/* An event on its way. */
+/* An event that is being sent. */
 struct sent_event {
     char *id; /* "namespace/name"; send_event takes it */
     size_t bytes;
@@ -73,7 +73,7 @@ static struct cluster_request request_for(enum cluster_verb verb, const char *na
     };
 }
 
-/* A further request about the event of the call, which takes over its id. */
+/* Sends a further request about the call's event; the new call has a copy of its id. */
 static void send_next(struct call *call, enum cluster_verb verb, json_t *body,
                       void (*done)(struct call *, const struct cluster_answer *))
 {
@@ -110,7 +110,7 @@ static void on_read(struct call *call, const struct cluster_answer *answer)
     }
 }
 
-/* The name was taken when the create was sent once more: by the event itself, or by one before. */
+/* The name was taken when the creation was repeated: by this event itself, or by an earlier one. */
 static void on_read_doubtful(struct call *call, const struct cluster_answer *answer)
 {
     char sent[TIMESTAMP_BYTES];

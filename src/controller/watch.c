@@ -66,9 +66,10 @@ static void free_call(struct call *call)
     free(call);
 }
 
-/* The cluster says something. After a silence, what failed for want of an answer is tried soon,
- * however long it was to wait: each key at another time, and within the budget of requests. Where
- * others are answered all the time, one that is not waits as other failures do. */
+/* The cluster has answered. After a silence, keys that failed for lack of an answer are tried again
+ * soon, however long they had to wait: each at another time, and within the budget of requests.
+ * While the cluster answers other requests, a request without an answer waits as after other
+ * failures. */
 static void heard(struct driver *d)
 {
     int64_t now_ms = driver_now_ms(d);
@@ -88,7 +89,7 @@ static void on_answer(void *arg, const struct cluster_answer *answer)
     }
     call->done(call, answer);
     free_call(call);
-    driver_arm(d); /* a step may have come to its end, and waits to be shown */
+    driver_arm(d); /* a step may have ended, and waits for the watches */
 }
 
 int driver_send(struct call *call, const struct cluster_request *request)
@@ -110,8 +111,8 @@ static void add(struct driver *d, const char *key)
     }
 }
 
-/* All jobs of the namespace that a claim is in may wait for it; they make it themselves, so none
- * does. */
+/* Tells the job's task what a watch has shown, and queues the job. All jobs of a claim's namespace
+ * may wait for the claim; since they create claims themselves, no job needs a step for it. */
 static void shown(struct watch *w, const struct cache_change *change)
 {
     struct driver *d = w->driver;
@@ -152,7 +153,7 @@ static void on_gone(void *arg, const char *job)
     }
 }
 
-/* Jobs do without these where a cluster has none. */
+/* Whether jobs can do without this resource, if a cluster lacks it. */
 static bool is_optional(enum control_resource resource)
 {
     return resource >= CONTROL_AUTOSCALER;
@@ -173,7 +174,7 @@ static void add_live_job(void *arg, const char *key)
 static void synced(struct watch *w, const char *version)
 {
     struct driver *d = w->driver;
-    if (cache_is_absent(&d->cache, w->resource)) { /* it came after all */
+    if (cache_is_absent(&d->cache, w->resource)) { /* the resource appeared after all */
         cache_each_live_job(&d->cache, add_live_job, d);
     }
     cache_synced(&d->cache, w->resource, on_gone, w);
@@ -185,7 +186,7 @@ static void synced(struct watch *w, const char *version)
     }
 }
 
-/* Said once of what jobs can do without; its watch goes on trying. */
+/* Reports trouble with an optional resource once; its watch keeps trying. */
 static void trouble(struct watch *w, const struct cluster_change *news)
 {
     struct driver *d = w->driver;
@@ -252,7 +253,7 @@ static int start_watch(struct driver *d, enum control_resource resource, struct 
     return cluster->backend->watch(cluster, &scope, on_change, w, &w->watch, err);
 }
 
-/* Must be done before any watch starts: the first steps may be due when the last watch has its
+/* Must be called before any watch starts: the first steps may be due when the last watch has its
  * objects. */
 static void leave_out_optional(struct driver *d)
 {
@@ -333,7 +334,7 @@ static void resync_job(void *arg, const char *key)
     (void)queue_add_at(&d->queue, key, driver_now_ms(d) + apart);
 }
 
-/* A job that nobody was woken for goes on. */
+/* Gives a step to each live job, in case nothing has woken it. */
 static void resync_if_due(struct driver *d, int64_t now)
 {
     if (now >= d->resync_at_ms) {
