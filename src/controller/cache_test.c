@@ -84,7 +84,7 @@ static void an_older_state_is_ignored(void **state)
     expect(&c, CONTROL_POD, "job", "10");
     put(&c, CONTROL_POD, make("Pod", "p", "u2", "8")); /* another object */
     expect(&c, CONTROL_POD, "job", "8");
-    cache_begin(&c, CONTROL_POD); /* and a listing is believed: the server was restored */
+    cache_begin(&c, CONTROL_POD); /* a listing may show an older state: the server was restored */
     put(&c, CONTROL_POD, make("Pod", "p", "u2", "7"));
     expect(&c, CONTROL_POD, "job", "7");
     cache_done(&c);
@@ -121,7 +121,7 @@ static void a_listing_takes_out_what_it_does_not_show(void **state)
     cache_done(&c);
 }
 
-/* Packed in the middle of a listing that does not show it: it goes with it. */
+/* The job is packed during a listing that does not show it, and is removed at the listing's end. */
 static void a_finished_job_becomes_a_key(void **state)
 {
     (void)state;
@@ -136,7 +136,7 @@ static void a_finished_job_becomes_a_key(void **state)
     doc_set_text(touched, "metadata.resourceVersion", "3");
     doc_set_text(touched, "metadata.deletionTimestamp", "2026-01-01T00:00:00Z");
     put(&c, CONTROL_JOB, running);
-    cache_pack_job(&c, "n/j"); /* it is not over */
+    cache_pack_job(&c, "n/j"); /* the job is not over */
     json_t *whole = cache_job_object(&c, "n/j");
     assert_string_equal(doc_text(whole, "status.phase", ""), "Running");
     json_decref(whole);
@@ -154,14 +154,14 @@ static void a_finished_job_becomes_a_key(void **state)
     cache_begin(&c, CONTROL_JOB);
     cache_pack_job(&c, "n/j");
     assert_true(cache_job(&c, "n/j", &job) && job.packed);
-    assert_false(cache_has(&c, CONTROL_JOB, "n", "j", "job")); /* it is on its way out */
+    assert_false(cache_has(&c, CONTROL_JOB, "n", "j", "job")); /* it is being deleted */
     cache_synced(&c, CONTROL_JOB, note_gone, &gone);
     assert_int_equal(gone, 1);
     assert_false(cache_job(&c, "n/j", &job));
     cache_done(&c);
 }
 
-/* As the API server gives it: 10,000 of them are a few megabytes. */
+/* The pod is as the API server returns it: 10,000 of them take a few megabytes. */
 static void a_pod_is_small(void **state)
 {
     (void)state;

@@ -37,7 +37,7 @@ static void open_flow(struct flow *f, const struct control_effect *effects, size
         open_flow(f, effects_, sizeof effects_ / sizeof effects_[0]);                              \
     } while (0)
 
-/* What is done until it waits: "send 0", "look 1", "job", "tell 2", "wait", "end". */
+/* Checks what is done until the flow waits: "send 0", "look 1", "job", "tell 2", "wait", "end". */
 static void expect(struct flow *f, const char *done)
 {
     static const char *const words[] = {
@@ -107,7 +107,7 @@ static void the_next_step_waits_until_all_is_shown(void **state)
     assert_false(expect_is_met(&f.expected));
     expect_shown(&f.expected, CONTROL_POD, "a", "u", "10", true);
     assert_false(expect_is_met(&f.expected));
-    expect_shown(&f.expected, CONTROL_POD, "b", "v", "8", false); /* older */
+    expect_shown(&f.expected, CONTROL_POD, "b", "v", "8", false); /* an older version */
     assert_false(expect_is_met(&f.expected));
     expect_listed(&f.expected, CONTROL_POD, "11");
     assert_true(expect_is_met(&f.expected));
@@ -118,7 +118,7 @@ static void a_creation_that_nothing_vouches_for_looks_first(void **state)
 {
     (void)state;
     static const struct {
-        const char *job; /* as it is now */
+        const char *job; /* in its present state */
         const char *then;
         enum flow_outcome outcome;
     } table[] = {
@@ -138,13 +138,13 @@ static void a_creation_that_nothing_vouches_for_looks_first(void **state)
     }
 }
 
-/* AlreadyExists. */
+/* The answer is AlreadyExists. */
 static void a_name_that_is_taken_is_looked_at(void **state)
 {
     (void)state;
     static const struct {
         enum control_resource resource;
-        const char *object; /* NULL: gone meanwhile */
+        const char *object; /* NULL: deleted meanwhile */
         enum flow_told told;
         enum flow_outcome outcome;
         const char *then;
@@ -160,7 +160,7 @@ static void a_name_that_is_taken_is_looked_at(void **state)
          "{'metadata': {'resourceVersion': '9', 'ownerReferences': [{'uid': 'job'}, {'uid': 'x'}]}}",
          FLOW_STRANGER, FLOW_FAILED, "end"},
         {CONTROL_POD, NULL, FLOW_SILENT, FLOW_AGAIN, "end"},
-        {CONTROL_CLAIM, OBJECT, FLOW_SILENT, FLOW_OK, "tell 2 end"}, /* whoever made it */
+        {CONTROL_CLAIM, OBJECT, FLOW_SILENT, FLOW_OK, "tell 2 end"}, /* whoever created it */
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         struct flow f;
@@ -183,7 +183,7 @@ static void a_name_that_is_taken_is_looked_at(void **state)
     }
 }
 
-/* Who shows that it was done has told of it. */
+/* Whatever has shown that it was done has also reported it. */
 static void what_was_shown_before_it_was_sent_is_not_told(void **state)
 {
     (void)state;
@@ -202,7 +202,7 @@ static void what_was_shown_before_it_was_sent_is_not_told(void **state)
     }
 }
 
-/* What is under way is answered; nothing more is sent. */
+/* Requests in progress are answered; nothing more is sent. */
 static void the_first_failure_ends_it(void **state)
 {
     (void)state;
@@ -212,14 +212,14 @@ static void the_first_failure_ends_it(void **state)
     expect(&f, "send 0 send 1 wait");
     assert_int_equal(answer(&f, 0, MUSTER_EPERM, NULL), FLOW_REFUSED);
     expect(&f, "wait");
-    answer(&f, 1, MUSTER_ENOENT, NULL); /* gone already is as good */
+    answer(&f, 1, MUSTER_ENOENT, NULL); /* already deleted is as good */
     expect(&f, "end");
     assert_int_equal(f.outcome, FLOW_FAILED);
     assert_int_equal(f.code, MUSTER_EPERM);
     flow_done(&f);
 }
 
-/* One creation tries; when it may come, so may the others. */
+/* One creation is sent alone; if it succeeds, the others follow. */
 static void after_a_failure_one_creation_goes_first(void **state)
 {
     (void)state;
@@ -238,8 +238,8 @@ static void after_a_failure_one_creation_goes_first(void **state)
     }
 }
 
-/* What a server says is told, of a write that may have been carried out, too; a status that it
- * forbids would be seen nowhere else. */
+/* A server's reason is reported, also for a write that may have been carried out; a status that the
+ * server forbids would be visible nowhere else. */
 static void what_a_server_refuses_is_told(void **state)
 {
     (void)state;
@@ -283,7 +283,7 @@ static void a_conflict_is_no_failure(void **state)
     flow_done(&f);
 }
 
-/* Else its job would never have a step again. */
+/* Otherwise its job would never get a step again. */
 static void without_memory_it_ends(void **state)
 {
     (void)state;
@@ -299,7 +299,7 @@ static void without_memory_it_ends(void **state)
     size_t item = 0;
     assert_int_equal(flow_next(&f, &item), FLOW_SEND);
     without_memory = true;
-    expect(&f, "wait"); /* for what is under way */
+    expect(&f, "wait"); /* for the requests in progress */
     without_memory = false;
     assert_int_equal(answer(&f, item, 0, NULL), FLOW_SILENT);
     expect(&f, "end");

@@ -62,7 +62,7 @@ static void a_time_is_waited_for_and_the_earlier_one_counts(void **state)
     assert_int_equal(queue_next(&q), 10);
     expect(&q, 9, "");
     expect(&q, 10, "late");
-    queue_add_at(&q, "late", 15); /* it is taken: only remembered */
+    queue_add_at(&q, "late", 15); /* it is taken: this is only remembered */
     expect(&q, 25, "soon");
     queue_release(&q, "late", 0);
     expect(&q, 25, "late");
@@ -99,12 +99,12 @@ static void failures_wait_longer_each_time(void **state)
     queue_succeeded(&q, "a");
     queue_retry(&q, "a", 0, 1000, 0, false);
     assert_in_range(queue_next(&q), 1000, 1250);
-    queue_retry(&q, "b", 0, 10, 700, false); /* the server said when */
+    queue_retry(&q, "b", 0, 10, 700, false); /* the server named the time */
     assert_in_range(queue_next(&q), 700, 875);
     queue_done(&q);
 }
 
-/* A hundred jobs whose server was away for a while do not come back as one. */
+/* A hundred jobs whose server was away for a while do not return all at once. */
 static void what_failed_together_comes_back_apart(void **state)
 {
     (void)state;
@@ -119,7 +119,7 @@ static void what_failed_together_comes_back_apart(void **state)
     while (queue_take(&q, 9000)) {
         early++;
     }
-    assert_in_range(early, 30, 70); /* of 8 to 10 s, half in the first */
+    assert_in_range(early, 30, 70); /* of 8 to 10 s, half of the keys in the first second */
     queue_done(&q);
 }
 
@@ -137,7 +137,7 @@ static void its_size_is_bounded(void **state)
     queue_done(&q);
 }
 
-/* Against a list that is searched whole. */
+/* Compares with a list that is searched completely. */
 static void times_come_in_order_whatever_is_added_and_removed(void **state)
 {
     (void)state;
@@ -185,7 +185,8 @@ static void namespaces_take_turns(void **state)
     queue_done(&q);
 }
 
-/* Of 5 places one namespace has 4, and another one the last, however many of the first wait. */
+/* Of 5 places one namespace has 4, and another one the last, however many of the first one's keys
+ * wait. */
 static void one_namespace_does_not_have_all_places(void **state)
 {
     (void)state;
@@ -207,7 +208,7 @@ static void one_namespace_does_not_have_all_places(void **state)
     queue_done(&q);
 }
 
-/* As after an outage of an API server; other failures wait as they did. */
+/* As after an outage of an API server; keys with other failures wait as before. */
 static void what_was_not_answered_goes_soon_when_the_server_is_heard(void **state)
 {
     (void)state;
@@ -231,7 +232,7 @@ static void what_was_not_answered_goes_soon_when_the_server_is_heard(void **stat
     queue_done(&q);
 }
 
-/* What is added while it is taken waits from then on, as in client-go's workqueue. */
+/* A key that is added while it is taken waits from then on, as in client-go's workqueue. */
 static void it_is_counted_how_long_keys_wait_and_are_worked_on(void **state)
 {
     (void)state;

@@ -27,7 +27,7 @@ static void jobs_that_nobody_can_run(void **state)
     static const struct {
         const char *name, *container, *more;
         enum control_target target;
-        const char *says; /* NULL: it may begin */
+        const char *says; /* NULL: the job may begin */
     } table[] = {
         {"a", "pytorch", "", CONTROL_TARGET_CLUSTER, NULL},
         {"a", "other", "", CONTROL_TARGET_CLUSTER, "must be called pytorch"},
@@ -49,7 +49,7 @@ static void jobs_that_nobody_can_run(void **state)
     }
 }
 
-/* One that another operator has begun goes on, whatever a newer check says. */
+/* A job that another operator has begun continues, whatever a newer check reports. */
 static void a_job_that_has_begun_goes_on(void **state)
 {
     (void)state;

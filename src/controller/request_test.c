@@ -13,8 +13,9 @@ static json_t *make_job(void)
         "1}}");
 }
 
-/* The precondition and all that a webhook may look at; not what the API server keeps by itself. The
- * job of the flow stays whole: who else writes its status is read from its managedFields. */
+/* The request has the precondition and all that a webhook may look at, but not what the API server
+ * keeps by itself. The job of the flow stays complete: other writers of its status are read from
+ * its managedFields. */
 static void a_status_goes_with_the_job_but_not_its_managers(void **state)
 {
     (void)state;

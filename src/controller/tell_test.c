@@ -8,9 +8,9 @@
 
 enum { BURST = 8000, LONG_BYTES = 1 << 20 };
 
-/* A cluster that takes requests, and answers when it is told to. */
+/* A cluster that takes requests, and answers when the test says so. */
 static struct {
-    struct cluster cluster; /* first */
+    struct cluster cluster; /* must be the first member */
     struct {
         cluster_done_fn *done;
         void *arg;
@@ -18,7 +18,7 @@ static struct {
         char name[64];
     } * requests;
     size_t count, said;
-    bool repeated; /* of the answers */
+    bool repeated; /* set in the answers */
     char sentence[256];
 } world;
 
@@ -100,7 +100,7 @@ static void tell(struct driver *driver, size_t count, char *message)
     json_decref(job);
 }
 
-/* All that wait are answered with that code, once. */
+/* Answers all waiting requests with that code, once. */
 static void answer(int code, json_t *object)
 {
     const struct cluster_answer answer = {.code = code,
@@ -123,7 +123,7 @@ static void leave(struct driver *driver)
     memset(&world, 0, sizeof world);
 }
 
-/* A thousand jobs of four at once. */
+/* A thousand jobs have four events each at the same time. */
 static void a_burst_of_thousands_waits(void **state)
 {
     (void)state;
@@ -139,7 +139,7 @@ static void a_burst_of_thousands_waits(void **state)
     leave(driver);
 }
 
-/* It is said once in a burst, and counted. */
+/* This is reported once in a burst, and counted. */
 static void what_is_too_much_is_left_out(void **state)
 {
     (void)state;
@@ -162,7 +162,7 @@ static void what_is_too_much_is_left_out(void **state)
     leave(driver);
 }
 
-/* The same again: it is read, and counted; each request waits as much as the one before. */
+/* The same event again: it is read, and counted; each request waits as long as the one before. */
 static void the_same_again_is_counted(void **state)
 {
     (void)state;
@@ -188,8 +188,8 @@ static void the_same_again_is_counted(void **state)
     leave(driver);
 }
 
-/* The server asked for the create once more, and the name was taken: what is there may be what the
- * first try made. */
+/* The server asked for the creation a second time, and the name was taken: the existing event may
+ * be from the first try. */
 static void an_event_that_was_sent_twice_counts_once(void **state)
 {
     (void)state;
@@ -219,8 +219,8 @@ static void an_event_that_was_sent_twice_counts_once(void **state)
     leave(driver);
 }
 
-/* Without the right to write events each of them would be said; when it is back, the next loss is.
- */
+/* Without the permission to write events, each loss would be reported. When the permission is back,
+ * the next loss is reported. */
 static void that_events_are_forbidden_is_said_once(void **state)
 {
     (void)state;
@@ -238,7 +238,7 @@ static void that_events_are_forbidden_is_said_once(void **state)
     leave(driver);
 }
 
-/* Of a job whose name fills its room, which is refused, somebody is to hear why. */
+/* A job whose name has the full length is refused, and an event must say why. */
 static void an_event_has_a_name_that_is_one(void **state)
 {
     (void)state;
