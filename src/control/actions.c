@@ -14,7 +14,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* How long ranks that go on after the end may keep their GPUs (#1982). */
+/* How long ranks that still run after the job's end may keep their GPUs (#1982). */
 enum { GPU_GRACE_MS = 30000 };
 
 struct actor {
@@ -51,8 +51,8 @@ static bool any_pod(const struct control_member *pod)
     return true;
 }
 
-/* Cluster pods count as well: after the rank has ended, a sidecar that was injected may still run.
- */
+/* The pod's phase in the cluster counts: after the rank has ended, a sidecar that was injected may
+ * still run. */
 static bool unfinished(const struct control_member *pod)
 {
     return pod->cluster_phase == CONTROL_RUNNING || pod->cluster_phase == CONTROL_PENDING;
@@ -81,7 +81,7 @@ static bool serves(const struct control_member *service, const struct control_me
                           : strcmp(pod->name, service->name) == 0;
 }
 
-/* Does the pod of that Service stay when the picked ones go? */
+/* Whether the pod of that Service stays when the picked pods are deleted. */
 static bool keeps_pod(const struct actor *a, const struct control_member *service, pick_fn *pick)
 {
     for (size_t i = 0; i < a->o->pod_count; i++) {
@@ -128,7 +128,7 @@ static bool any_holds_gpu(const struct actor *a)
     return false;
 }
 
-/* cleanPodPolicy None keeps what runs, but nobody keeps GPUs for a job that is over. */
+/* Under cleanPodPolicy None running pods stay, but no pod may keep GPUs for a job that is over. */
 static void free_gpus(struct actor *a, int64_t ended_unix_ms)
 {
     if (!any_holds_gpu(a)) {
@@ -139,7 +139,7 @@ static void free_gpus(struct actor *a, int64_t ended_unix_ms)
         return;
     }
     wake(a, ended_unix_ms + GPU_GRACE_MS);
-    if (a->step->ended) { /* in this step */
+    if (a->step->ended) { /* the job ended in this step */
         control_add_event(a->fx, false, "GPUGracePeriod",
                           "job %s is over, and pods of it that still run hold GPUs: they are ended "
                           "in %d s",
@@ -155,7 +155,7 @@ static void clean_up(struct actor *a, int64_t ended_unix_ms)
     } else if (policy == JOB_CLEAN_RUNNING || note_of(a, JOB_ANNOTATION_STOP)) {
         delete_picked(a, unfinished);
     } else if (a->o->view->target == CONTROL_TARGET_MACHINE) {
-        free_gpus(a, ended_unix_ms); /* a cluster's quotas are its own (docs/differences.md) */
+        free_gpus(a, ended_unix_ms); /* a cluster has quotas of its own (docs/differences.md) */
     }
 }
 
@@ -186,7 +186,7 @@ static bool is_lost(const struct actor *a, const struct control_member *pod)
     return control_lost_in_ms(a->o->view, pod, &node) == 0;
 }
 
-/* Also deletes pods that are already being deleted: nothing else would end them. */
+/* Deletes also pods that are already being deleted: nothing else would end them. */
 static void delete_lost(struct actor *a)
 {
     for (size_t i = 0; i < a->o->pod_count; i++) {
@@ -200,7 +200,8 @@ static void delete_lost(struct actor *a)
     }
 }
 
-/* Scale-down, names that are none of ours, and failed pods that are to be made again. */
+/* Whether to delete the pod: it is surplus after scale-down, its name is not one that the job
+ * gives, or it has failed and will be replaced. */
 static bool must_go(const struct actor *a, const struct control_member *pod)
 {
     bool is_made_again = pod->phase == CONTROL_FAILED_PHASE &&
@@ -258,7 +259,8 @@ static void create_service(struct actor *a, enum job_role role, int index)
     control_add_success(a->fx, "SuccessfulCreateService", "Created service: %s", name);
 }
 
-/* A pod that still is there, terminating too, keeps its index: never two for one. */
+/* A pod that still exists, even if it is terminating, keeps its index: there are never two pods for
+ * one index. */
 static void create_missing(struct actor *a, enum job_role role)
 {
     int replicas = a->o->job->replica[role].replicas;
@@ -282,7 +284,7 @@ static void create_missing(struct actor *a, enum job_role role)
     }
 }
 
-/* Services stay: the names of the ranks are those of the next attempt, too. */
+/* Deletes the job's pods. Services stay, because the next attempt uses the same names of ranks. */
 static void delete_all_pods(struct actor *a)
 {
     for (size_t i = 0; i < a->o->pod_count; i++) {
@@ -310,7 +312,7 @@ static void keep_running(struct actor *a)
         }
     }
     control_companions_keep(a->step, a->fx);
-    /* One of 0 s, which began in this step, is judged in the next. */
+    /* A deadline of 0 s that began in this step is judged in the next step. */
     int64_t deadline = control_deadline(a->step);
     int64_t soonest = a->step->now_unix_ms + 1;
     wake(a, deadline > soonest ? deadline : soonest);

@@ -65,8 +65,8 @@ int64_t control_untrained_at(const struct control_step *s)
     return last == TIMESTAMP_NONE ? INT64_MAX : last + UNTRAINED_MS;
 }
 
-/* Until when to wait for the coordinator's own end, when this Worker's exit code says that it was
- * told that the job has failed. INT64_MIN: the code does not say so. */
+/* If this Worker's exit code says that the coordinator reported to it that the job has failed:
+ * until when to wait for the coordinator's own end. INT64_MIN: the code does not say so. */
 static int64_t told_until(const struct control_step *s, const struct control_member *pod)
 {
     if (!s->o->job->coordinated || pod->role != JOB_WORKER || s->o->count[JOB_MASTER].active == 0 ||
@@ -88,7 +88,8 @@ int64_t control_coordinator_end_awaited_until(const struct control_step *s)
     return first;
 }
 
-/* A coordinator goes on without a Worker that is not made again, as long as there is another. */
+/* Whether the failed Worker is tolerated: a coordinator continues without a Worker that is not
+ * replaced, as long as another Worker is left. */
 static bool is_borne(const struct control_step *s, const struct control_member *pod)
 {
     const struct job *job = s->o->job;
@@ -104,14 +105,15 @@ static bool is_borne(const struct control_step *s, const struct control_member *
            workers->failed + workers->succeeded < job->replica[JOB_WORKER].replicas;
 }
 
-/* A coordinator that was killed is started again in its pod. So is one that said that the job has
- * failed, to say so again, where nothing but its pod's policy says what is started again. */
+/* A coordinator that was killed is restarted in its pod. A coordinator that has reported that the
+ * job has failed is restarted, too, if only the pod's policy decides about restarts; it then
+ * reports the same again. */
 bool control_coordinator_failed(const struct control_step *s)
 {
     const struct job *job = s->o->job;
     const struct control_member *pod =
         job->coordinated ? control_find_pod(s->o, JOB_MASTER, 0) : NULL;
-    bool as_a_whole = pod && *doc_text(pod->object, "status.reason", ""); /* evicted, lost */
+    bool as_a_whole = pod && *doc_text(pod->object, "status.reason", ""); /* evicted or lost */
     if (!pod || pod->terminating || (pod->phase == CONTROL_FAILED_PHASE && as_a_whole)) {
         return false;
     }
@@ -120,7 +122,7 @@ bool control_coordinator_failed(const struct control_step *s)
     return code > 0 && !control_may_retry(code);
 }
 
-/* The first failed pod in range that fits: permanent or not, under Never or not. */
+/* Returns the first failed pod in range that fits: permanent or not, under Never or not. */
 const struct control_member *control_find_broken(const struct control_step *s, bool permanent,
                                                  bool never)
 {
@@ -154,9 +156,9 @@ static const struct control_node *find_node(const struct control_view *view, con
     return NULL;
 }
 
-/* One that has ended may stay. One that has not started is evicted by the cluster first: were it
- * replaced at once, a pod that tolerates every taint would come to the same node again and again.
- */
+/* Whether the step waits for the end of this pod. A pod that has ended may stay. A pod that has not
+ * started is evicted by the cluster first: if it were replaced at once, a pod that tolerates every
+ * taint would be placed on the same node again and again. */
 static bool is_waited_for(const struct control_member *pod)
 {
     return pod->phase == CONTROL_RUNNING || pod->terminating;

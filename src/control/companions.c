@@ -30,7 +30,7 @@ json_t *control_make_autoscaler(const struct job *job)
     return make(job, "autoscaling/v2", "HorizontalPodAutoscaler", control_autoscaler_spec(job));
 }
 
-/* Upstream copies all annotations; kubectl's is of the job. */
+/* Upstream copies all annotations; kubectl's annotation belongs to the job. */
 static void copy_annotations(struct build *b, const struct job *job, json_t *object)
 {
     json_t *notes = json_deep_copy(doc_at(job->object, "metadata.annotations"));
@@ -56,7 +56,8 @@ enum control_resource control_gang_resource(const struct control_gang *gang)
     return gang->kind == CONTROL_GANG_PLUGINS ? CONTROL_PLUGINS_GROUP : CONTROL_VOLCANO_GROUP;
 }
 
-/* The job's own among the list; NULL: none. A stranger of its name is none. */
+/* Returns the job's own object in the list; NULL: none. An object of that name which the job does
+ * not control does not count. */
 static const json_t *find(const struct job *job, const json_t *list)
 {
     size_t index;
@@ -75,8 +76,8 @@ static bool is_going(const json_t *stored)
     return doc_at(stored, "metadata.deletionTimestamp") != NULL;
 }
 
-/* Creates `wanted` (taken; NULL: no memory), or updates the spec of `stored` where that does not
- * cover it. One that is on its way out is waited for. */
+/* Creates `wanted` (taken; NULL: no memory), or updates the spec of `stored` if that does not cover
+ * it. If the stored object is being deleted, its end is awaited. */
 static void keep(struct control_effects *fx, enum control_resource resource, const json_t *stored,
                  json_t *wanted)
 {
@@ -160,7 +161,8 @@ static void say_once(const struct control_step *s, struct control_effects *fx)
     }
 }
 
-/* A queue that somebody has moved the group to is kept, as upstream does. */
+/* Keeps the PodGroup as the job asks for it, but a queue that somebody has moved the group to
+ * stays, as upstream does. */
 static void keep_group(const struct control_step *s, struct control_effects *fx,
                        const json_t *group)
 {

@@ -8,20 +8,21 @@
 #include "control/effects.h"
 #include "control/step.h"
 
-/* Deletes what the job does not ask for (any more). What a job that is over has goes with it. */
+/* Deletes what the job does not ask for (any more), which is all of it for a job that is over. */
 void control_companions_drop(const struct control_step *step, struct control_effects *fx);
 
-/* Makes what an active job asks for, or brings it up to date. */
+/* Creates what an active job asks for, or updates it. */
 void control_companions_keep(const struct control_step *step, struct control_effects *fx);
 
-/* The same of the PodGroup, before the job's pods; true: they may be made. */
+/* Does the same for the PodGroup, before the job's pods; returns true if the pods may be
+ * created. */
 bool control_gang_keep(const struct control_step *step, struct control_effects *fx);
-/* Called for a job that is over, suspended, or not of the gang's scheduler. */
+/* Deletes the PodGroup of a job that is over, suspended, or not of the gang's scheduler. */
 void control_gang_drop(const struct control_step *step, struct control_effects *fx);
 
-/* The pod of a replica, as the gang's scheduler wants it. */
+/* Returns the pod of a replica, as the gang's scheduler needs it. */
 json_t *control_make_member(const struct control_step *step, enum job_role role, int index);
 
-/* The object to create: a new reference, NULL when out of memory. */
+/* Returns the object to create: a new reference, NULL when out of memory. */
 json_t *control_make_pod_group(const struct job *job, const struct control_gang *gang);
 json_t *control_make_autoscaler(const struct job *job);

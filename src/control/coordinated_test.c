@@ -51,7 +51,7 @@ static void pods_are_called_as_elasticdl_calls_them(void **state)
     add_pod(&s, "Master", 0, "Running");
     add_pod(&s, "Worker", 0, "Running");
     add_pod(&s, "Worker", 1, "Running");
-    step(&s); /* they are known again by their names */
+    step(&s); /* their names identify them again */
     assert_int_equal(count(&s, "create"), 0);
     assert_int_equal(count(&s, "delete"), 0);
     assert_true(holds(&s, "Running"));
@@ -98,7 +98,7 @@ static char *env_of(json_t *job, const char *role, int index)
     return copy;
 }
 
-/* Contract 15: no RANK, WORLD_SIZE or MASTER_ADDR, which would make of it a process group of 3. */
+/* Contract 15: no RANK, WORLD_SIZE or MASTER_ADDR, which would make a process group of 3. */
 static void workers_have_no_ranks(void **state)
 {
     (void)state;
@@ -117,7 +117,7 @@ static void workers_have_no_ranks(void **state)
     json_decref(job);
 }
 
-/* Deleted, or evicted by its node: the next one has the same name, and reads the journal where that
+/* Deleted, or evicted by its node: the next pod has the same name, and reads the journal if that
  * outlives the pod. */
 static void a_coordinator_whose_pod_is_gone_is_made_again(void **state)
 {
@@ -127,7 +127,7 @@ static void a_coordinator_whose_pod_is_gone_is_made_again(void **state)
     json_array_remove(s.pods, 0);
     step(&s);
     assert_int_equal(count(&s, "create pod elasticdl-mnist-master\n"), 1);
-    assert_int_equal(count(&s, "delete pod"), 0); /* its Workers train on */
+    assert_int_equal(count(&s, "delete pod"), 0); /* its Workers continue to train */
     json_t *evicted = add_pod(&s, "Master", 0, "Failed");
     doc_set_text(evicted, "metadata.uid", "evicted");
     doc_set_text(evicted, "status.reason", "Evicted");
@@ -175,7 +175,8 @@ static void relaunches_are_bounded(void **state)
     close_scene(&s);
 }
 
-/* The bound is none for them: each is made again, and the next crash is the first that counts. */
+/* backoffLimit does not count them: each Worker is created again, and the next crash is the first
+ * that counts. */
 static void preempted_workers_cost_no_try(void **state)
 {
     (void)state;
@@ -202,7 +203,7 @@ static void preempted_workers_cost_no_try(void **state)
     close_scene(&s);
 }
 
-/* ElasticDL goes on with one worker less, for ever, and says nothing. */
+/* ElasticDL continues with one worker less, for ever, and reports nothing. */
 static void an_error_of_the_users_program_fails_the_job(void **state)
 {
     (void)state;
@@ -240,7 +241,7 @@ static void end_coordinator(struct scene *s)
     doc_set_text(json_array_get(s->pods, 0), "status.phase", "Succeeded");
 }
 
-/* The coordinator's end is the job's, and Workers that evaluate then have their time. */
+/* The coordinator's end is the job's end, but Workers that evaluate then get their time. */
 static void the_coordinators_end_is_the_jobs_when_workers_have_ended(void **state)
 {
     (void)state;
@@ -248,7 +249,7 @@ static void the_coordinators_end_is_the_jobs_when_workers_have_ended(void **stat
     open_running(&s, 2, "ExitCode", "{'cleanPodPolicy': 'Running'}");
     end_worker(&s, 0, 0);
     step(&s);
-    assert_false(holds(&s, "Succeeded")); /* there may be more to train */
+    assert_false(holds(&s, "Succeeded")); /* more records may be left to train */
     end_coordinator(&s);
     s.now_s = 100;
     step(&s);
@@ -261,21 +262,21 @@ static void the_coordinators_end_is_the_jobs_when_workers_have_ended(void **stat
     close_scene(&s);
 }
 
-/* They broke off their loops, or never began one: 0 is not the end of a job that is not trained. */
+/* They left their loops, or never began one: exit code 0 does not end a job that is not trained. */
 static void workers_that_all_end_before_the_coordinator_have_left_the_job(void **state)
 {
     (void)state;
     struct scene s;
     open_running(&s, 2, "ExitCode", "{'cleanPodPolicy': 'Running'}");
-    end_worker(&s, 0, 0); /* each a second after the job's beginning */
+    end_worker(&s, 0, 0); /* each one a second after the job's start */
     step(&s);
     s.now_s = 3600;
     step(&s);
-    assert_true(holds(&s, "Running")); /* the other one goes on */
+    assert_true(holds(&s, "Running")); /* the other one continues */
     end_worker(&s, 1, 0);
     s.now_s = 60;
     step(&s);
-    assert_false(holds(&s, "Failed")); /* the coordinator may be about to say that all is well */
+    assert_false(holds(&s, "Failed")); /* the coordinator may be about to report success */
     assert_int_equal(count(&s, "wake"), 1);
     s.now_s = 61;
     step(&s);
@@ -288,8 +289,8 @@ static void workers_that_all_end_before_the_coordinator_have_left_the_job(void *
     close_scene(&s);
 }
 
-/* All is trained: a Worker that is killed in its evaluation is missed by nobody as long as another
- * has done it; a program that fails is said. */
+/* All is trained: a Worker that is killed in its evaluation does no harm if another one has
+ * evaluated; a program that fails is reported. */
 static void a_workers_end_after_the_training(void **state)
 {
     (void)state;
@@ -313,7 +314,7 @@ static void a_workers_end_after_the_training(void **state)
     }
 }
 
-/* Scale-up, or a pod that is lost, when all is done. */
+/* After scale-up, or when a pod is lost, if all is done. */
 static void no_worker_is_made_after_the_training(void **state)
 {
     (void)state;
@@ -330,8 +331,8 @@ static void no_worker_is_made_after_the_training(void **state)
     close_scene(&s);
 }
 
-/* In its pod, which keeps the journal: OnFailure. Of an exit code of its own the pod knows nothing
- * better than to start it again. */
+/* A killed coordinator is restarted in its pod, which keeps the journal: OnFailure. After an exit
+ * code of its own the pod can only restart it. */
 static void a_killed_coordinator_comes_back_and_one_that_failed_does_not(void **state)
 {
     (void)state;
@@ -350,12 +351,12 @@ static void a_killed_coordinator_comes_back_and_one_that_failed_does_not(void **
         step(&s);
         assert_int_equal(holds(&s, "Failed"), table[i].fails);
         assert_int_equal(count(&s, "its coordinator failed: record 41."), table[i].fails ? 1 : 0);
-        assert_int_equal(count(&s, "First failure"), 0); /* it was the coordinator */
+        assert_int_equal(count(&s, "First failure"), 0); /* the coordinator's was first */
         close_scene(&s);
     }
 }
 
-/* The coordinator's container, as it is made. */
+/* Returns the coordinator's container as the step makes it. */
 static json_t *made_master(struct scene *s)
 {
     struct control_effects fx = effects_of(s);
@@ -375,7 +376,7 @@ static json_t *made_master(struct scene *s)
     return container;
 }
 
-/* Where containers may have rules of their own. */
+/* For clusters where containers may have rules of their own. */
 static void only_a_killed_coordinator_is_started_again_in_its_pod(void **state)
 {
     (void)state;
@@ -397,7 +398,7 @@ static void only_a_killed_coordinator_is_started_again_in_its_pod(void **state)
     }
 }
 
-/* Its pod ends with it, and is not made again; that of an eviction is. */
+/* Its pod ends with it, and is not created again; after an eviction it is. */
 static void a_coordinator_that_failed_is_not_made_again(void **state)
 {
     (void)state;
@@ -425,7 +426,7 @@ static void a_coordinator_that_failed_is_not_made_again(void **state)
     }
 }
 
-/* The ends of both come in any order: the coordinator's says why. */
+/* The two may end in any order: the coordinator's message says why. */
 static void a_worker_that_was_told_of_the_jobs_failure_waits_for_the_coordinators_end(void **state)
 {
     (void)state;

@@ -22,7 +22,7 @@ static const char *slot_name(enum job_role role, int index, char ret_name[SLOT_B
     return ret_name;
 }
 
-/* A number that a damaged status cannot make overflow. */
+/* Returns a number that cannot overflow, even from a damaged status. */
 static int64_t sane(const json_t *entry, const char *field)
 {
     int64_t value = doc_int(entry, field, 0);
@@ -54,7 +54,7 @@ static bool is_of(const json_t *entry, const struct control_member *pod)
     return strcmp(doc_text(entry, "uid", ""), pod->uid) == 0;
 }
 
-/* The pod was there before the one that was counted last: the view of the pods is an old one. */
+/* Whether the pod is older than the one that was counted last: then the view of the pods is old. */
 static bool is_older(const struct control_member *pod, const json_t *entry)
 {
     const char *version = doc_text(pod->object, "metadata.resourceVersion", "");
@@ -83,7 +83,7 @@ static json_t *make_entry(struct build *b, const struct control_member *pod, con
     return entry;
 }
 
-/* A pod that is to be made again is counted once. */
+/* Counts once a pod that will be replaced. */
 static void count_remake(struct build *b, json_t *entry, int64_t at)
 {
     bool quiet = at - sane(entry, "at") > BACKOFF_RESET_MS;
@@ -101,8 +101,8 @@ static void count_failures(struct build *b, struct control_counters *m,
     build_add(b, m->new_failures, json_string(pod->uid));
 }
 
-/* A Worker of an elastic job that hands its work back costs no try; its pod is remade as others
- * are, with a longer pause each time. */
+/* Returns 1 if a Worker of an elastic job hands its work back: that does not count as a failure of
+ * the job. Its pod is replaced like others, with a longer pause each time. */
 static int64_t count_excused(const struct control_observed *o, const struct control_member *pod)
 {
     return o->job->coordinated && pod->role == JOB_WORKER && control_is_preempted(pod->object);
@@ -138,7 +138,7 @@ static void count_pod(struct build *b, struct control_counters *m, const struct 
 
 /* ---- all of them ---- */
 
-/* "worker-3" of a job with four Workers. */
+/* Whether the slot names a replica of the job, such as "worker-3" if there are four Workers. */
 static bool names_replica(const struct job *job, const char *slot)
 {
     for (enum job_role role = 0; role < JOB_ROLE_COUNT; role++) {
@@ -151,8 +151,8 @@ static bool names_replica(const struct job *job, const char *slot)
     return false;
 }
 
-/* Replicas that the job has no more need not be known. Some are kept: an old view may show them
- * again. */
+/* Removes the entries of replicas that the job no longer has. Some are kept, because an old view
+ * may show them again. */
 static void forget_surplus(const struct job *job, json_t *replicas)
 {
     size_t most = ENTRIES_SPARE;
@@ -187,7 +187,7 @@ int control_count(const struct control_observed *o, struct control_counters *ret
     int64_t failures = sane(m.doc, "failures");
     m.failures = failures < INT32_MAX ? failures : INT32_MAX;
     for (size_t i = 0; i < o->pod_count && !b.failed; i++) {
-        /* What we kill ourselves (pods that are terminating) is no failure. */
+        /* Pods that we end ourselves (they are terminating) do not count as failed. */
         if (o->pods[i].in_range && !o->pods[i].terminating) {
             count_pod(&b, &m, o, &o->pods[i]);
         }

@@ -1,5 +1,5 @@
 /* clang-format off */
-/* What is counted of a job from step to step, in its .status.counters: failures, restarts, and how
+/* The counters of a job, kept from step to step in its .status.counters: failures, restarts, and how
  * long to wait before a failed replica is made again.
  *
  *     {"failures": 3,                    what backoffLimit counts: no pre-emption of elastic Workers
@@ -10,8 +10,8 @@
  *      "jobRestarts", "firstRestart", "lastRestart",     see status/attempt.h
  *      "startTimeMs", "completionTimeMs"}                to the millisecond, for what counts from them
  *
- * An entry for each replica that has failed, COUNTERS_ENTRIES_MAX at most: past that, further
- * replicas are made again at once, and not counted.
+ * Each replica that has failed has an entry, up to COUNTERS_ENTRIES_MAX; further replicas are made
+ * again at once, and not counted.
  *
  * Layer: pure. Ownership: control_counters_done frees what control_count made.
  */
@@ -23,8 +23,8 @@
 enum { COUNTERS_ENTRIES_MAX = 8192 };
 
 struct control_counters {
-    json_t *doc;  /* all of it, as it is to be */
-    bool changed; /* and is not yet */
+    json_t *doc;  /* all counters, as they will be stored */
+    bool changed; /* it differs from what is stored */
     int64_t failures;
     json_t *new_failures; /* uids of pods that failed since the last step: their events are due */
 };
@@ -34,10 +34,10 @@ int control_count(const struct control_observed *o, struct control_counters *ret
                   struct muster_err *err);
 void control_counters_done(struct control_counters *counters);
 
-/* Takes `value`. MUSTER_ENOMEM. */
+/* Sets the field to `value` (taken). MUSTER_ENOMEM. */
 int control_counters_set(struct control_counters *counters, const char *field, json_t *value);
 
-/* When the replica may be made again: 0 for at once. A failure that is yet to come was written by
- * a clock that was ahead: nobody waits for that time. */
+/* Returns when the replica may be created again: 0 for at once. A failure in the future was written
+ * by a clock that was ahead: it causes no wait. */
 int64_t control_not_before(const struct control_counters *counters, enum job_role role, int index,
                            int64_t now_unix_ms);

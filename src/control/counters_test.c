@@ -43,7 +43,7 @@ static void one_write_tells_all(void **state)
     close_scene(&s);
 }
 
-/* More than an annotation has room for (256 KiB). */
+/* These need more room than an annotation has (256 KiB). */
 static void two_thousand_replicas_may_fail(void **state)
 {
     (void)state;
@@ -62,7 +62,7 @@ static void two_thousand_replicas_may_fail(void **state)
         text = fx.list[i].verb == CONTROL_UPDATE_STATUS ? doc_print(fx.list[i].object) : NULL;
     }
     assert_non_null(text);
-    assert_in_range(strlen(text), 256 << 10, 512 << 10); /* etcd takes 1.5 MiB */
+    assert_in_range(strlen(text), 256 << 10, 512 << 10); /* etcd accepts 1.5 MiB */
     free(text);
     control_effects_done(&fx);
     step(&s);
@@ -114,7 +114,7 @@ static void there_are_at_most_so_many(void **state)
     close_scene(&s);
 }
 
-/* A new leader: its pods were listed before the job, which an earlier one had counted in. */
+/* A new leader has listed the pods before the job, in which an earlier leader had counted them. */
 static void an_old_view_of_the_pods_is_not_counted_again(void **state)
 {
     (void)state;
@@ -135,7 +135,8 @@ static void an_old_view_of_the_pods_is_not_counted_again(void **state)
     close_scene(&s);
 }
 
-/* Restarts in place first, then the pod's end: each failure once, and one remake. */
+/* Restarts in place come first, then the pod's end: each failure is counted once, with one
+ * remake. */
 static void a_pod_is_counted_as_it_goes_on(void **state)
 {
     (void)state;
@@ -155,7 +156,7 @@ static void a_pod_is_counted_as_it_goes_on(void **state)
     close_scene(&s);
 }
 
-/* {"uid", "count", "at"} and {uid: failures}, as they were kept before. */
+/* {"uid", "count", "at"} and {uid: failures} are the forms of earlier versions. */
 static void annotations_of_an_earlier_version_are_read_on(void **state)
 {
     (void)state;
@@ -181,7 +182,7 @@ static void annotations_of_an_earlier_version_are_read_on(void **state)
         "'version': '8', 'failures': 1, 'remakes': 4, 'at': 1767225600000, 'remade': true}, "
         "'worker-0': {'uid': 'there', 'failures': 2, 'remakes': 2, 'at': 1767225599000, "
         "'remade': true}}}");
-    step(&s); /* what the annotations say does not count any more */
+    step(&s); /* the annotations do not count any more */
     assert_null(s.status);
     assert_int_equal(failures(&s), 7);
     close_scene(&s);

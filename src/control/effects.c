@@ -42,7 +42,7 @@ static bool make_room(struct control_effects *fx)
     return true;
 }
 
-/* NULL when it does not fit. The last place is kept for WAKE_AT. */
+/* Returns a new effect, NULL if it does not fit. The last place is kept for WAKE_AT. */
 static struct control_effect *add(struct control_effects *fx, enum control_verb verb)
 {
     assert(verb < sizeof verbs / sizeof verbs[0] && fx->count <= fx->room);
@@ -66,7 +66,7 @@ static char *copy(struct control_effects *fx, const char *text)
     return own;
 }
 
-/* Takes the object; NULL is the caller's lack of memory. */
+/* Takes the object; NULL means that the caller had no memory. */
 static struct control_effect *add_object(struct control_effects *fx, enum control_verb verb,
                                          json_t *object)
 {
@@ -115,7 +115,7 @@ void control_add_delete(struct control_effects *fx, enum control_resource resour
     }
 }
 
-/* The last one; NULL when it had no room. */
+/* Returns the last effect; NULL if there was no room for it. */
 static struct control_effect *last_effect(struct control_effects *fx, size_t before)
 {
     return fx->count > before ? &fx->list[fx->count - 1] : NULL;
@@ -256,14 +256,14 @@ void control_effects_done(struct control_effects *fx)
     *fx = (struct control_effects){0};
 }
 
-/* Upstream's reasons and words (pkg/controller.v1/control). */
+/* Makes the event with upstream's reasons and words (pkg/controller.v1/control). */
 int control_refused(const struct control_effect *effect, const char *sentence,
                     struct control_effects *ret_effects, struct muster_err *err)
 {
     static const char *const kinds[CONTROL_RESOURCES] = {
         "Job", "Pod", "Service", "Claim", "HorizontalPodAutoscaler", "PodGroup", "PodGroup"};
     static const struct {
-        const char *does, *doing; /* NULL: it is not told */
+        const char *does, *doing; /* NULL: not reported */
     } words[] = {
         [CONTROL_CREATE] = {"Create", "creating"},
         [CONTROL_UPDATE] = {"Update", "updating"},
@@ -287,7 +287,7 @@ int control_refused(const struct control_effect *effect, const char *sentence,
     return 0;
 }
 
-/* "Created Running=False Succeeded": the conditions, in order; then the counters, if any. */
+/* Writes "Created Running=False Succeeded": the conditions, in order; then the counters, if any. */
 static void trace_status(const json_t *status, struct buf *out)
 {
     size_t index;

@@ -40,8 +40,8 @@ static void clean_up_by_policy(void **state)
     }
 }
 
-/* Under cleanPodPolicy None: on this machine the GPUs of what runs on are freed after 30 s, on a
- * cluster nobody touches it. */
+/* Under cleanPodPolicy None: on this machine the GPUs of processes that still run are freed after
+ * 30 s; on a cluster they are left alone. */
 static void gpus_are_freed_on_this_machine_only(void **state)
 {
     (void)state;
@@ -70,7 +70,7 @@ static void gpus_are_freed_on_this_machine_only(void **state)
     }
 }
 
-/* Two operators would else answer each other for ever. */
+/* Otherwise two operators would answer each other for ever. */
 static void what_another_operator_counts_after_the_end_is_left(void **state)
 {
     (void)state;
@@ -125,7 +125,8 @@ static void a_deadline_passes_when_it_is_reached(void **state)
     }
 }
 
-/* startTime has whole seconds: without the milliseconds it would pass up to a second early. */
+/* startTime has whole seconds: without the milliseconds the deadline would pass up to a second
+ * early. */
 static void a_deadline_counts_from_the_millisecond(void **state)
 {
     (void)state;
@@ -143,7 +144,7 @@ static void a_deadline_counts_from_the_millisecond(void **state)
     close_scene(&s);
 }
 
-/* The step that starts the clock cannot judge it yet, and wakes for that later than now
+/* The step that starts the clock cannot judge the deadline yet, and wakes at a later time than now
  * (invariants.c). */
 static void a_deadline_of_nothing_is_judged_in_the_next_step(void **state)
 {
@@ -158,14 +159,14 @@ static void a_deadline_of_nothing_is_judged_in_the_next_step(void **state)
     close_scene(&s);
 }
 
-/* The last of a Master and two Workers, by policy and phase. */
+/* The last pod of a Master and two Workers ends, by policy and phase. */
 static void the_success_policy_decides_whose_end_counts(void **state)
 {
     (void)state;
     static const struct {
         const char *policy;
         const char *worker; /* phase of worker-1 */
-        const char *ends;   /* "": not at all */
+        const char *ends;   /* "": the job does not end */
     } table[] = {
         {NULL, "Running", "Succeeded"},
         {NULL, "Failed", "Succeeded"},

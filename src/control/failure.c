@@ -19,8 +19,8 @@ enum {
     TERM_CODE = 128 + SIGTERM
 };
 
-/* The last end of a container that is down, NULL while it runs, starts, or never ran. While it
- * waits for its back-off, its end is in lastState and its restart is not yet counted. */
+/* Returns the last end of a container that is down; NULL while it runs, starts, or if it never ran.
+ * While it waits for its back-off, its end is in lastState and its restart is not yet counted. */
 static const json_t *down_since(const json_t *container)
 {
     const json_t *terminated = doc_at(container, "state.terminated");
@@ -29,7 +29,7 @@ static const json_t *down_since(const json_t *container)
     return backs_off ? doc_at(container, "lastState.terminated") : terminated;
 }
 
-/* A process has no other codes than 0 to 255. */
+/* Returns the exit code, limited to 0 to 255: a process has no others. */
 static int code_of(const json_t *terminated)
 {
     int64_t code = doc_int(terminated, "exitCode", 0);
@@ -41,7 +41,8 @@ static bool failed(const json_t *terminated)
     return terminated && code_of(terminated) != 0;
 }
 
-/* Its own containers decided how the pod ended; what else is in it says something else. */
+/* Whether the job's own containers decided how the pod ended, and the cluster's phase is another
+ * one because of other containers. */
 static bool ended_on_its_own(const struct control_member *pod)
 {
     return pod->phase != pod->cluster_phase;
@@ -129,7 +130,8 @@ static struct control_failure failure_of(const json_t *pod, const json_t *contai
     };
 }
 
-/* Evicted, past its own deadline, lost with its node. */
+/* Returns the failure of a pod that was evicted, exceeded its own deadline, or was lost with its
+ * node. */
 static struct control_failure whole_pod_failure(const json_t *pod)
 {
     return (struct control_failure){
@@ -186,7 +188,7 @@ static struct control_failure first_of(const struct control_observed *o, bool te
 }
 
 /* Pods that are being deleted were mostly killed by us, and a container that runs again has
- * recovered: each speaks only when there is nothing better. */
+ * recovered: each counts only if there is no better candidate. */
 struct control_failure control_first_failure_of(const struct job *job, const json_t *pods)
 {
     struct control_view view = {.pods = pods};

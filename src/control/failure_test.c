@@ -2,7 +2,7 @@
  * comment names the upstream test that shows the same. */
 #include "control/scene.h"
 
-/* TestUpdateJobReplicaStatuses; pods past the range do not count here, and one that is being
+/* TestUpdateJobReplicaStatuses; here pods beyond the range do not count, and a pod that is being
  * deleted has not failed. */
 static void counts_of_replicas(void **state)
 {
@@ -71,7 +71,7 @@ static void exit_codes(void **state)
     }
 }
 
-/* A pod that failed with no container ended (evicted, its node lost) may run again. */
+/* A pod that failed although no container ended (evicted, its node lost) may run again. */
 static void an_evicted_pod_is_made_anew(void **state)
 {
     (void)state;
@@ -93,7 +93,8 @@ static void an_evicted_pod_is_made_anew(void **state)
     }
 }
 
-/* 0 s, 10, 20, …: as the kubelet restarts containers. What was counted is not counted again. */
+/* 0 s, 10, 20, …: as the kubelet restarts containers. Failures that were counted are not counted
+ * again. */
 static void pods_made_anew_wait_longer_each_time(void **state)
 {
     (void)state;
@@ -110,14 +111,14 @@ static void pods_made_anew_wait_longer_each_time(void **state)
         set_ended(pod, 137, "Error", timestamp_seconds(EPOCH + s.now_s * 1000, at));
         step(&s);
         assert_non_null(s.status);
-        step(&s); /* the deletion was lost: it comes again, and nothing else */
+        step(&s); /* the deletion was lost: it is repeated, and nothing else is done */
         assert_null(s.status);
         assert_int_equal(count(&s, "delete pod"), 1);
         json_array_clear(s.pods);
         if (delays[i] > 0) {
             char wake[32];
             s.now_s += delays[i] - 1;
-            step(&s); /* writes that no pod is left */
+            step(&s); /* writes that there are no pods left */
             step(&s);
             snprintf(wake, sizeof wake, "wake %lld\n", (long long)s.now_s + 1);
             assert_string_equal(trace(&s), wake);
@@ -176,7 +177,7 @@ static void failures_in_words(void **state)
     }
 }
 
-/* The next operator's clock may be an hour behind that of the one before. */
+/* The next operator's clock may be an hour behind the previous one's. */
 static void a_clock_that_goes_back_holds_up_nobody(void **state)
 {
     (void)state;

@@ -12,7 +12,8 @@
 #include "control/control.h"
 #include "control/projection/projection.h"
 
-/* A job named "mnist" with uid "job-1": `workers` < 0 for no Worker; `policy` is the run policy. */
+/* Returns a job named "mnist" with uid "job-1": `workers` < 0 for no Worker; `policy` is the run
+ * policy. */
 static inline json_t *make_job(bool master, int workers, const char *restart, const char *policy)
 {
     json_t *job = parse("{'apiVersion': 'kubeflow.org/v1', 'kind': 'PyTorchJob', 'metadata': "
@@ -34,7 +35,7 @@ static inline json_t *make_job(bool master, int workers, const char *restart, co
     return job;
 }
 
-/* One object is the same as the text, printed side by side when it is not. */
+/* Asserts that one object is equal to the text; prints both if it is not. */
 static inline void assert_document(const json_t *doc, const char *text)
 {
     json_t *expected = parse(text);
@@ -70,7 +71,7 @@ static inline bool same_trace(const struct control_effects *a, const struct cont
     return same;
 }
 
-/* NULL, or what is wrong: the step again, on what a driver keeps of the objects. */
+/* Runs the step again on what a driver keeps of the objects. Returns NULL, or what differs. */
 static inline const char *differs_on_projections(const struct control_view *whole,
                                                  const struct control_effects *fx)
 {

@@ -21,7 +21,7 @@ static size_t count_of(const struct control_effects *fx, enum control_verb verb,
     return count;
 }
 
-/* The job's own pods only: a stranger's name is the API's to refuse. */
+/* Looks only at the job's own pods: a name of another's pod is refused by the API. */
 static bool own_pod_named(const struct control_view *view, const char *name)
 {
     const char *uid = doc_text(view->job, "metadata.uid", "");
@@ -72,8 +72,8 @@ static const char *deletes_what_is_there(const struct control_view *view,
     return NULL;
 }
 
-/* Every prefix must be safe: first the status with the counters, then deletions, then the rest.
- * Events may stand anywhere. */
+/* Every prefix of the effects must be safe: first the status with the counters, then deletions,
+ * then the rest. Events may be anywhere. */
 static const char *in_safe_order(const struct control_view *view, const struct control_effects *fx)
 {
     static const int order[] = {
@@ -133,7 +133,7 @@ static bool has_both(const json_t *status, const char *one, const char *other)
     return control_has(status, one) && control_has(status, other);
 }
 
-/* What a status from elsewhere contradicted before the step is not the step's. */
+/* A contradiction that was in the status before the step is not the step's fault. */
 static const char *consistent_conditions(const struct control_view *view,
                                          const struct control_effects *fx)
 {
@@ -141,7 +141,7 @@ static const char *consistent_conditions(const struct control_view *view,
     const json_t *status = status_after(view, fx);
     bool over = control_has(status, "Failed") || control_has(status, "Succeeded");
     if (status == old) {
-        return NULL; /* not ours yet */
+        return NULL; /* this step has not written it */
     }
     if (has_both(status, "Failed", "Succeeded") && !control_has(old, "Succeeded")) {
         return "has both failed and succeeded";
@@ -175,7 +175,7 @@ static int64_t sum_of(const json_t *entries, const char *field, int64_t fallback
     return sum;
 }
 
-/* A status that was Succeeded before the step, or comes from elsewhere, is not judged. */
+/* A status that was Succeeded before the step, or that another program wrote, is not judged. */
 static const char *succeeds_by_its_policy(const struct control_view *view,
                                           const struct control_effects *fx)
 {
@@ -193,7 +193,7 @@ static const char *succeeds_by_its_policy(const struct control_view *view,
                : NULL;
 }
 
-/* Ranks of two attempts would meet. */
+/* Otherwise ranks of two attempts could meet. */
 static const char *one_attempt_at_a_time(const struct control_view *view,
                                          const struct control_effects *fx)
 {
@@ -213,7 +213,7 @@ static const char *one_attempt_at_a_time(const struct control_view *view,
     return NULL;
 }
 
-/* Counted once, and never more often than is allowed. */
+/* Each restart is counted once, and there are never more than allowed. */
 static const char *restarts_within_bounds(const struct control_view *view,
                                           const struct control_effects *fx)
 {

@@ -17,7 +17,7 @@ static json_t *add_on_node(struct scene *s, const char *phase, const char *node,
     return pod;
 }
 
-/* A job whose clock runs, with one Worker. */
+/* Opens a scene with a job whose clock runs, with one Worker. */
 static void open_on_node(struct scene *s, const struct control_node *node, int64_t lost_after_ms)
 {
     open_scene(s, make_job(false, 1, "Never", "{}"));
@@ -53,7 +53,7 @@ static const struct {
     {"the node is back", {NULL}, LIMIT_MS, "Running", "n", true, false},
 };
 
-/* By force, once, with an event that says why; the new pod comes when the old one is gone. */
+/* By force, once, with an event that says why; the new pod is created when the old one is gone. */
 static void only_what_is_lost_goes_by_force(void **state)
 {
     (void)state;
@@ -71,7 +71,7 @@ static void only_what_is_lost_goes_by_force(void **state)
     }
 }
 
-/* Not even a retry is spent, and a job that is never restarted goes on. */
+/* No retry is counted, and a job that is never restarted continues. */
 static void it_is_made_anew_when_it_is_gone_and_nothing_is_counted(void **state)
 {
     (void)state;
@@ -99,7 +99,7 @@ static void a_silence_is_looked_at_when_its_time_is_over(void **state)
     close_scene(&s);
 }
 
-/* Scale-down and a restart of all ranks would delete it, too: once is enough. */
+/* Scale-down and a restart of all ranks would delete the pod, too: once is enough. */
 static void what_goes_anyway_goes_once(void **state)
 {
     (void)state;
@@ -113,7 +113,8 @@ static void what_goes_anyway_goes_once(void **state)
     close_scene(&s);
 }
 
-/* What nobody waits for is left to the cluster: pods of a job that is over, or suspended. */
+/* Pods that no step waits for are left to the cluster: those of a job that is over, or
+ * suspended. */
 static void a_job_that_is_over_forces_nothing(void **state)
 {
     (void)state;
@@ -134,7 +135,7 @@ static void a_job_that_is_over_forces_nothing(void **state)
     "{'type': 'Ready', 'status': '" ready "', 'lastTransitionTime': 't'}]}" more "}"
 #define TAINT(key) ", 'spec': {'taints': [{'key': 'node.kubernetes.io/" key "'}]}"
 
-/* As it was decided: by the taint, or by the silence since t. */
+/* Whether the reason still holds: the taint, or the silence since t. */
 static void the_node_is_looked_at_before_a_pod_is_forced_out(void **state)
 {
     (void)state;
@@ -150,7 +151,7 @@ static void the_node_is_looked_at_before_a_pod_is_forced_out(void **state)
         {NODE("False", ""), false, false},
         {"{'status': {'conditions': [{'type': 'Ready', 'status': 'Unknown', 'lastTransitionTime':"
          " 'u'}]}}",
-         false, false}, /* it was back meanwhile */
+         false, false}, /* it was back in between */
         {"{'spec': 3, 'status': []}", false, false},
     };
     for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; i++) {

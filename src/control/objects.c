@@ -18,7 +18,8 @@ static bool leads(const struct job *job, enum job_role role, int index)
     return role == JOB_MASTER || (index == 0 && !job->replica[JOB_MASTER].present);
 }
 
-/* What tells one replica from all others: also the Service's selector. */
+/* Sets the labels that distinguish one replica from all others; they are also the Service's
+ * selector. */
 static void set_identity(struct build *b, const struct job *job, enum job_role role, int index,
                          json_t *labels)
 {
@@ -35,8 +36,8 @@ static void set_alias(struct build *b, json_t *labels, const char *key, const ch
     }
 }
 
-/* The labels of the former operator (pytorch-operator v1), which guides still select by. They have
- * no prefix, so a user's own label of the same name stays. */
+/* Sets the labels of the former operator (pytorch-operator v1), which guides still use in
+ * selectors. They have no prefix, so a user's own label of the same name stays. */
 static void set_aliases(struct build *b, const struct job *job, enum job_role role, int index,
                         json_t *labels)
 {
@@ -70,7 +71,7 @@ json_t *control_owner_reference(const struct job *job)
                      "blockOwnerDeletion", 1);
 }
 
-/* apiVersion, kind, metadata with `labels` (taken); returns the object. */
+/* Sets apiVersion, kind, and metadata with `labels` (taken); returns the object. */
 static json_t *start_object(struct build *b, const struct job *job, const char *kind,
                             const char *name, json_t *labels)
 {
@@ -139,7 +140,7 @@ static void set_containers(struct build *b, const struct job *job, enum job_role
     }
 }
 
-/* A claim template stands for the volume of its name, as in a StatefulSet. */
+/* A claim template replaces the volume of its name, as in a StatefulSet. */
 static void set_claim_volume(struct build *b, const char *volume, const char *claim, json_t *spec)
 {
     json_t *volumes = build_array_at(b, spec, "volumes");
@@ -226,7 +227,7 @@ json_t *control_end_coordinator(const struct job *job, json_t *pod)
     return build_end(&b, pod);
 }
 
-/* Every named port of the main container, in its order (upstream's order is random). */
+/* Adds every named port of the main container, in its order (upstream's order is random). */
 static void add_service_ports(struct build *b, const struct job_replica *replica, json_t *ports)
 {
     const json_t *container = job_main_container(replica);
@@ -261,13 +262,13 @@ json_t *control_make_service(const struct job *job, enum job_role role, int inde
     build_text(&b, spec, "clusterIP", "None");
     set_identity(&b, job, role, index, build_object_at(&b, spec, "selector"));
     add_service_ports(&b, &job->replica[role], build_array_at(&b, spec, "ports"));
-    /* Ranks look the master up before it is Ready: this is what makes upstream's init container
-     * unnecessary. */
+    /* Ranks look up the master's name before it is Ready: with this, upstream's init container is
+     * not needed. */
     build_set(&b, spec, "publishNotReadyAddresses", json_true());
     return build_end(&b, service);
 }
 
-/* No owner: what a rank wrote outlives its job. */
+/* The claim has no owner: what a rank has written outlives its job. */
 json_t *control_make_claim(const struct job *job, enum job_role role, int index,
                            const json_t *claim_template)
 {
@@ -298,7 +299,7 @@ char *control_selector(const struct job *job, enum job_role role)
     return length < 0 ? NULL : text;
 }
 
-/* JOB_ROLE_COUNT when the job has no such replicas. */
+/* Returns JOB_ROLE_COUNT if the job has no such replicas. */
 static enum job_role parse_role(const struct job *job, const char *name)
 {
     enum job_role role = 0;

@@ -12,15 +12,15 @@
 #define CONTROL_LABEL(name) "training.kubeflow.org/" name
 
 json_t *control_make_pod(const struct job *job, enum job_role role, int index);
-/* Only a coordinator that was killed is started again in its pod, beside its journal: one that has
- * ended by itself is not. pod is taken; NULL stays NULL. */
+/* Makes the pod restart the coordinator, beside its journal, only if it was killed, not if it has
+ * ended by itself. pod is taken; NULL stays NULL. */
 json_t *control_end_coordinator(const struct job *job, json_t *pod);
 json_t *control_make_service(const struct job *job, enum job_role role, int index);
 json_t *control_make_claim(const struct job *job, enum job_role role, int index,
                            const json_t *claim_template);
 
-/* The owner reference of all objects that the job controls. */
+/* Returns the owner reference of all objects that the job controls. */
 json_t *control_owner_reference(const struct job *job);
 
-/* "training.kubeflow.org/job-name=N,…": replicaStatuses.X.selector; the caller frees. */
+/* Returns "training.kubeflow.org/job-name=N,…": replicaStatuses.X.selector; the caller frees it. */
 char *control_selector(const struct job *job, enum job_role role);

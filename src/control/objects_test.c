@@ -31,7 +31,7 @@ static void drop(struct rendered *r, json_t *job)
     json_decref(job);
 }
 
-/* The environment of container `n` as "A=1 B=2". */
+/* Compares the environment of container `n`, as "A=1 B=2". */
 static void check_env(json_t *pod, int n, const char *expected)
 {
     char path[64];
@@ -95,7 +95,8 @@ static void workers_without_a_master_get_no_master_variables(void **state)
     drop(&r, job);
 }
 
-/* TestElasticGenerate, and what panics (an empty rdzvConf) or collides (etcd) there. */
+/* TestElasticGenerate, and cases in which upstream panics (an empty rdzvConf) or jobs collide
+ * (etcd). */
 static void elastic_policies(void **state)
 {
     (void)state;
@@ -129,8 +130,8 @@ static void elastic_policies(void **state)
     }
 }
 
-/* What check_pod.c warns of, and -e refuses, is what control_environment sets, no more and no less.
- */
+/* The variables that check_pod.c warns of, and -e refuses, are exactly those that
+ * control_environment sets. */
 static void the_list_of_variables_has_what_the_operator_sets(void **state)
 {
     (void)state;
@@ -175,7 +176,8 @@ static void the_deprecated_nproc_field_stands_in_its_own_place(void **state)
     drop(&r, job);
 }
 
-/* After the user's own, so that ours win; on every container; not on init containers. */
+/* They come after the user's own, so that ours win; on every container, but not on init
+ * containers. */
 static void our_variables_come_last_on_every_main_container(void **state)
 {
     (void)state;
@@ -257,8 +259,8 @@ static void the_replicas_restart_policy_wins(void **state)
     }
 }
 
-/* Of ElasticDL's --worker_pod_priority=0.5: the first Workers have another one than the template.
- */
+/* For ElasticDL's --worker_pod_priority=0.5: the first Workers have another priority than the
+ * template. */
 static void the_first_workers_may_have_another_priority(void **state)
 {
     (void)state;

@@ -21,7 +21,7 @@ bool control_owns(const char *job_uid, const json_t *object)
     return false;
 }
 
-/* 7 of "<job>-worker-7"; 0 of a name that ends in no number. */
+/* Returns 7 for "<job>-worker-7"; 0 for a name that does not end in a number. */
 static int trailing_index(const char *name)
 {
     const char *dash = strrchr(name, '-');
@@ -31,7 +31,7 @@ static int trailing_index(const char *name)
                                                                                       : 0;
 }
 
-/* The name must be exactly the one we would give. */
+/* Reads role and index; the name must be exactly the one that the job gives. */
 static bool parse_name(const struct job *job, control_namer *namer, const char *name,
                        enum job_role *ret_role, int *ret_index)
 {

@@ -13,17 +13,17 @@ struct control_member {
     const json_t *object;
     const char *name;
     const char *uid;
-    bool known; /* the name is that of a replica: role and index tell which */
+    bool known; /* the name is that of a replica: see role and index */
     enum job_role role;
     int index;
     bool in_range;
-    bool earlier; /* of an earlier attempt of the whole job (attempt.h); never in range */
+    bool earlier; /* belongs to an earlier attempt of the whole job (attempt.h); never in range */
     bool terminating;
-    enum control_phase phase;         /* of a pod: by the job's own containers (phase.h) */
-    enum control_phase cluster_phase; /* … as the cluster has it */
+    enum control_phase phase;         /* of a pod: as the job's own containers decide (phase.h) */
+    enum control_phase cluster_phase; /* of a pod: as the cluster reports it */
 };
 
-/* Counts the replicas in range: pods that scale-down removes do not count for the job. */
+/* Counts the replicas in range: pods that scale-down removes do not count. */
 struct control_count {
     int active;    /* Running, and not terminating */
     int succeeded; /* phase Succeeded */
@@ -46,11 +46,11 @@ int control_observe(const struct job *job, const struct control_view *view,
                     struct control_observed *ret, struct muster_err *err);
 void control_observed_done(struct control_observed *o);
 
-/* NULL when the replica has none. */
+/* Returns NULL if the replica has none. */
 const struct control_member *control_find_pod(const struct control_observed *o, enum job_role role,
                                               int index);
 const struct control_member *control_find_service(const struct control_observed *o,
                                                   enum job_role role, int index);
 
-/* Is the object controlled by the job of that uid? Labels alone prove nothing (#1976). */
+/* Whether the object is controlled by the job of that uid. Labels alone prove nothing (#1976). */
 bool control_owns(const char *job_uid, const json_t *object);

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The key of JOB_ANNOTATION_COUNTED that is no pod: whose counts these are. */
+/* The one key of JOB_ANNOTATION_COUNTED that is not a pod: it has the uid of the job that
+ * counted. */
 #define OWNER "job"
 
 static const char *note_text(const struct job *job, const char *key)
@@ -18,7 +19,7 @@ static const char *note_text(const struct job *job, const char *key)
     return json_string_value(json_object_get(notes, key));
 }
 
-/* An annotation that a user has damaged counts as empty. */
+/* Reads an annotation as an object; one that a user has damaged counts as empty. */
 static json_t *note_object(struct build *b, const struct job *job, const char *key)
 {
     const char *text = note_text(job, key);
@@ -39,14 +40,14 @@ static int64_t note_number(const struct job *job, const char *key, int64_t most)
     return 0 < value && value < most ? value : 0;
 }
 
-/* A uid comes from an annotation, too: it is a key whatever it is, never a path. */
+/* The uid comes from an annotation, too: it is always used as a key, never as a path. */
 static int64_t failures_of(const json_t *counted, const char *uid)
 {
     return (int64_t)json_integer_value(json_object_get(counted, uid));
 }
 
-/* Annotations travel when people export a job and create it again: what another job counted is
- * forgotten. */
+/* Whether another job has written the counts. Annotations are copied when people export a job and
+ * create it again: the other job's counts are ignored. */
 static bool is_anothers(const struct job *job, const json_t *counted)
 {
     const char *owner = doc_text(counted, OWNER, NULL);
@@ -60,7 +61,8 @@ static void set_positive(struct build *b, json_t *to, const char *key, int64_t v
     }
 }
 
-/* {"worker-1": {"uid", "count", "at"}}: each was noted when its pod was to be made again. */
+/* Takes {"worker-1": {"uid", "count", "at"}}: each entry was written when its pod was to be
+ * replaced. */
 static void take_restarts(struct build *b, json_t *replicas, json_t *restarts,
                           const json_t *counted)
 {
@@ -77,7 +79,7 @@ static void take_restarts(struct build *b, json_t *replicas, json_t *restarts,
     }
 }
 
-/* {"POD UID": failures}: of the pods that are there. */
+/* Takes {"POD UID": failures}, for the pods that exist. */
 static void take_counted(struct build *b, json_t *replicas, const json_t *counted,
                          const struct control_observed *o)
 {

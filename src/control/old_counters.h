@@ -8,5 +8,6 @@
 #include "base/build.h"
 #include "control/observe.h"
 
-/* The counters as they would lie in .status.counters (counters.h). New reference; NULL: see `b`. */
+/* Returns the counters in the form of .status.counters (counters.h). New reference; NULL: see
+ * `b`. */
 json_t *control_old_counters(struct build *b, const struct control_observed *o);

@@ -16,7 +16,7 @@
 
 enum { NAME_BYTES_MAX = 253 };
 
-/* "" names nobody, so it is not us (upstream: TestManagedByExternalController). */
+/* "" names no controller, so it does not name us (upstream: TestManagedByExternalController). */
 bool control_manages(const json_t *job)
 {
     const char *manager = doc_text(job, "spec.runPolicy.managedBy", NULL);
@@ -33,7 +33,8 @@ static const struct control_member *find_uid(const struct control_observed *o, c
     return NULL;
 }
 
-/* What upstream says of a pod that fails; here once, since `fresh` failures are counted first. */
+/* Adds upstream's events for a pod that fails. Each failure is reported once, because only new
+ * failures get here. */
 static void tell_failure(struct control_step *s, const struct control_member *pod)
 {
     struct control_failure f = control_pod_failure(pod->object, true);
@@ -73,8 +74,8 @@ static void count_from_now(struct control_step *s, const char *field)
     }
 }
 
-/* UPDATE_STATUS, where it is another, and the events that are due when it is written. Milliseconds
- * are kept where something counts them. */
+/* Adds UPDATE_STATUS, if the status has changed, and the events that are due when it is written.
+ * Milliseconds are kept if a deadline or time to live counts from them. */
 static void write_job(struct control_step *s, struct control_effects *fx)
 {
     const struct job *job = s->o->job;
@@ -154,7 +155,7 @@ int control_reconcile(const struct control_view *view, struct control_effects *r
         return muster_fail(err, MUSTER_EDATA, "metadata.name: must be no longer than %d bytes",
                            NAME_BYTES_MAX);
     }
-    /* A job that is being deleted takes its pods along (owner references). */
+    /* the pods of a job that is being deleted are deleted with it (owner references) */
     if (control_manages(view->job) && !doc_at(view->job, "metadata.deletionTimestamp")) {
         r = reconcile(&job, view, &fx, err);
     }

@@ -140,7 +140,7 @@ static void a_policy_in_the_template_is_warned_of_once(void **state)
     close_scene(&s);
 }
 
-/* A step has a limit; the rest comes with the next one, which is asked for at once. */
+/* A step has a limit; the rest is done by the next step, which is requested at once. */
 static void a_large_job_is_made_in_pieces(void **state)
 {
     (void)state;
@@ -158,7 +158,7 @@ static void a_large_job_is_made_in_pieces(void **state)
     close_scene(&s);
 }
 
-/* A uid is what an annotation says it is: "" and one of 300 bytes are no path in a document. */
+/* An annotation may contain any uid: "" and one of 300 bytes are not paths in a document. */
 static void damaged_annotations_count_as_empty(void **state)
 {
     (void)state;

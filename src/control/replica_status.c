@@ -45,10 +45,9 @@ static void raise_count(struct build *b, json_t *entry, const char *field, int n
     set_count(b, entry, field, now > before ? now : before);
 }
 
-/* What is active only falls: upstream's operator, where it works on the same job, takes what is
- * active after the end for succeeded, and adds to that each time it is said anew. The other counts
- * of the end stay when the pods are cleaned up, and rise while pods that went on end by themselves.
- */
+/* `active` only falls: if upstream's operator works on the same job, it takes `active` after the
+ * end for succeeded, and adds to that each time the value is reported again. The other final counts
+ * stay when the pods are cleaned up, and rise while pods that still ran end by themselves. */
 static json_t *refresh_entry(struct build *b, const json_t *old, const struct control_count *count)
 {
     json_t *entry = build_value(b, json_copy((json_t *)old));
@@ -60,7 +59,7 @@ static json_t *refresh_entry(struct build *b, const json_t *old, const struct co
     return entry;
 }
 
-/* `count`: by role, of a job that is over; nothing for one that is suspended. */
+/* `count`: by role; the counts of a job that is over, or zeros for one that is suspended. */
 static void refresh_entries(struct build *b, struct control_step *s,
                             const struct control_count *count)
 {
@@ -92,7 +91,7 @@ static void refresh_counts(struct build *b, struct control_step *s, enum control
     }
 }
 
-/* Said once, when the job first starts, not at every pod. */
+/* Reports this once, when the job first starts, not for every pod. */
 static void tell_overwritten_policy(struct control_step *s)
 {
     for (enum job_role role = 0; role < JOB_ROLE_COUNT; role++) {
@@ -114,7 +113,7 @@ void control_refresh_status(struct control_step *s, enum control_state before,
         control_start_clock(s);
         tell_overwritten_policy(s);
     }
-    /* A job that another program marked as finished has no time to count its TTL from. */
+    /* If another program marked the job as finished, it has no time from which its TTL counts. */
     if (finished && !doc_at(s->status, "completionTime")) {
         control_stop_clock(s);
     }

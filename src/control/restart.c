@@ -11,7 +11,8 @@
 
 enum { SENTENCE_BYTES_MAX = 2048, CAUSE_BYTES_MAX = 512 };
 
-/* What was stopped by us, or belongs to an earlier attempt, does not speak for this one. */
+/* Whether a rank of this attempt has failed. Pods that we have stopped, and those of an earlier
+ * attempt, do not count. */
 static bool has_failed(const struct control_step *s)
 {
     return s->o->count[JOB_MASTER].broken + s->o->count[JOB_WORKER].broken > 0;
@@ -41,7 +42,7 @@ bool control_awaits_earlier(const struct control_observed *o)
     return false;
 }
 
-/* Why this attempt failed. */
+/* Returns why this attempt failed. */
 static const char *say_cause(const struct control_step *s, struct buf *out)
 {
     struct control_failure failure = control_first_failure_of(s->o->job, s->o->view->pods);
@@ -52,7 +53,7 @@ static const char *say_cause(const struct control_step *s, struct buf *out)
     return failure.found ? buf_str(out) : "a rank failed";
 }
 
-/* The attempt that begins now; its `last` is in *cause. */
+/* Returns the attempt that begins now; its `last` is in *cause. */
 static struct control_attempt next_attempt(const struct control_step *s, struct buf *cause)
 {
     struct control_attempt attempt = control_attempt_read(s->o->job);
@@ -73,7 +74,7 @@ void control_restart_say(const struct control_step *s, struct buf *out)
     buf_done(&cause);
 }
 
-/* The attempt is written with the status. */
+/* Stores the attempt in the counters, which are written with the status. */
 static int write_attempt(struct control_counters *m, const struct control_attempt *attempt)
 {
     int r = control_counters_set(m, "jobRestarts", json_integer(attempt->number));

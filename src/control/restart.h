@@ -11,16 +11,16 @@
 
 #include "control/step.h"
 
-/* A rank of this attempt has failed, and another attempt is allowed. */
+/* Whether a rank of this attempt has failed, and another attempt is allowed. */
 bool control_restarts(const struct control_step *step);
-/* A rank of the last attempt that is allowed has failed. */
+/* Whether a rank of the last attempt that is allowed has failed. */
 bool control_restarts_are_spent(const struct control_step *step);
-/* Pods of an earlier attempt are there. */
+/* Whether pods of an earlier attempt exist. */
 bool control_awaits_earlier(const struct control_observed *o);
 
-/* The next attempt: step->restart, and the event. */
+/* Begins the next attempt: sets step->restarts, and adds the event. */
 void control_restart(struct control_step *step);
 
-/* "restart 1 of 3: mnist-worker-0 (rank 1) exited with code 1" of the attempt that runs or, after
- * control_restart, of the next. */
+/* Writes "restart 1 of 3: mnist-worker-0 (rank 1) exited with code 1", about the running attempt
+ * or, after control_restart, the next. */
 void control_restart_say(const struct control_step *step, struct buf *out);

@@ -37,7 +37,7 @@ static struct control_attempt attempt_of(const struct scene *s)
     struct job job;
     assert_int_equal(job_read(s->job, &job, NULL), 0);
     struct control_attempt attempt = control_attempt_read(&job);
-    job_done(&job); /* its texts are the object's */
+    job_done(&job); /* its texts belong to the object */
     return attempt;
 }
 
@@ -67,7 +67,7 @@ static void all_ranks_end_when_one_fails(void **state)
     close_scene(&s);
 }
 
-/* Why all began anew at first is kept until the job fails: it says so then. */
+/* The cause of the first restart is kept until the job fails: its message then has it. */
 static void a_later_restart_keeps_the_first_cause(void **state)
 {
     (void)state;
@@ -85,7 +85,7 @@ static void a_later_restart_keeps_the_first_cause(void **state)
     close_scene(&s);
 }
 
-/* Two fail in one view, a third while it is ended, and the old view is seen again. */
+/* Two pods fail in one view, a third while it is being ended, and the old view is seen again. */
 static void several_failures_are_one_restart(void **state)
 {
     (void)state;
@@ -107,7 +107,7 @@ static void several_failures_are_one_restart(void **state)
     close_scene(&s);
 }
 
-/* Of what was decided nothing but the number was written: the next step goes on from there. */
+/* If of all the effects only the number was written, the next step continues from there. */
 static void the_number_alone_is_enough(void **state)
 {
     (void)state;
@@ -183,7 +183,7 @@ static void the_last_attempt_fails_the_job(void **state)
     }
 }
 
-/* What comes before a restart: success, suspension, the deadline, an end from outside. */
+/* Success, suspension, the deadline and an end from outside come before a restart. */
 static void what_ends_a_job_comes_first(void **state)
 {
     (void)state;
@@ -218,7 +218,7 @@ static void what_ends_a_job_comes_first(void **state)
     }
 }
 
-/* An exported job is created again with its annotations; the number is its predecessor's. */
+/* An exported job is created again with its annotations; the number belongs to its predecessor. */
 static void anothers_number_does_not_count(void **state)
 {
     (void)state;

@@ -26,23 +26,23 @@ static on_enter_fn pause_running;
 
 enum event { NO_EVENT, NORMAL, WARNING };
 
-/* The whole life. The first rule that fits is taken, then the table is read again from the top;
- * each rule leaves its own `from`, so this ends. Success is judged before all failures: what has
- * ended well cannot be late. */
+/* The whole life of a job. The first rule that fits is applied, then the table is searched again
+ * from the top; each rule leaves its own `from`, so this ends. Success is checked before all
+ * failures: a job that has ended well cannot be late. */
 static const struct rule {
     unsigned from;
     when_fn *when;
     enum control_state to;
-    const char *type; /* the condition set, to True unless `negate` */
+    const char *type; /* the condition to set, to True unless `negate` */
     bool negate;
     const char *reason;
     control_say_fn *say;
-    enum event event;      /* the event, with the same reason and sentence */
-    on_enter_fn *on_enter; /* before the condition is set */
+    enum event event;      /* the event to record, with the same reason and sentence */
+    on_enter_fn *on_enter; /* called before the condition is set */
 } rules[] = {
     {FROM(NEW), always, CONTROL_STATE_CREATED, "Created", false, "PyTorchJobCreated",
      control_say_created, NO_EVENT, NULL},
-    /* Ended from outside: its pods go, whatever cleanPodPolicy says. */
+    /* Ended from outside: its pods are deleted, whatever cleanPodPolicy says. */
     {ACTIVE | FROM(SUSPENDED), is_stopped, CONTROL_STATE_FAILED, "Failed", false,
      "PyTorchJobStopped", control_say_stopped, WARNING, control_stop_clock},
     {ACTIVE, is_suspended, CONTROL_STATE_SUSPENDED, "Suspended", false, "PyTorchJobSuspended",
@@ -62,7 +62,7 @@ static const struct rule {
      control_say_lost_workers, WARNING, control_stop_clock},
     {ACTIVE, is_left_untrained, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
      control_say_left_untrained, WARNING, control_stop_clock},
-    /* All ranks together (restart.h); the event of each restart is made there. */
+    /* All ranks restart together (restart.h), which makes the event of each restart. */
     {ACTIVE, has_restarted_enough, CONTROL_STATE_FAILED, "Failed", false, "PyTorchJobFailed",
      control_say_restarted_enough, NORMAL, control_stop_clock},
     {FROM(CREATED) | FROM(RUNNING), is_restarting_all, CONTROL_STATE_RESTARTING, "Restarting",
@@ -154,8 +154,9 @@ static bool all_have_succeeded(const struct control_step *s)
     return needed > 0 && count[JOB_MASTER].succeeded + count[JOB_WORKER].succeeded >= needed;
 }
 
-/* The master's end decides (a coordinator's, when its Workers have ended, too); without one all
- * workers, or any one of an elastic job. Under the success policy AllRanks it is everybody's. */
+/* The Master's end decides (if it is a coordinator, its Workers must have ended, too). Without a
+ * Master, all Workers decide, or any Worker of an elastic job. Under the success policy AllRanks
+ * all ranks decide. */
 static bool has_succeeded(const struct control_step *s)
 {
     const struct job *job = s->o->job;
@@ -174,7 +175,7 @@ static bool has_succeeded(const struct control_step *s)
     return needed > 0 && s->o->count[role].succeeded >= needed;
 }
 
-/* Killed after the training, every one of them: nobody has evaluated. */
+/* Whether every Worker was killed after the training: none has evaluated. */
 static bool has_lost_workers(const struct control_step *s)
 {
     const struct control_count *workers = &s->o->count[JOB_WORKER];
@@ -182,7 +183,7 @@ static bool has_lost_workers(const struct control_step *s)
            workers->succeeded == 0 && workers->failed > 0;
 }
 
-/* Its Workers have broken off their loops, or never began any. */
+/* Whether all Workers have left their loops, or never began one. */
 static bool is_left_untrained(const struct control_step *s)
 {
     return s->now_unix_ms >= control_untrained_at(s);
@@ -234,7 +235,7 @@ static bool is_running(const struct control_step *s)
     return active > 0 && !control_any_broken(s) && !control_awaits_earlier(s->o);
 }
 
-/* Only a job that runs can stop running: the condition is changed, and never added. */
+/* Only a job that runs can stop running: the conditions are changed, never added. */
 static void pause_running(struct control_step *s)
 {
     static const char *const types[] = {"Running", "Restarting"};

@@ -6,11 +6,10 @@
 
 #include "control/step.h"
 
-/* Applies the rules until none fits and brings counts and times up to date. Returns the state
- * reached. */
+/* Applies the rules until none fits, and updates counts and times. Returns the state reached. */
 enum control_state control_apply_rules(struct control_step *step);
 
-/* ---- What the rules say (sentences.c) ---- */
+/* ---- The sentences of the rules (sentences.c) ---- */
 
 typedef void control_say_fn(const struct control_step *step, struct buf *out);
 
@@ -20,5 +19,5 @@ control_say_fn control_say_created, control_say_stopped, control_say_suspended, 
     control_say_lost_workers, control_say_left_untrained, control_say_restarting,
     control_say_restarting_all, control_say_restarted_enough;
 
-/* Why the job was ended from outside; NULL: it was not. */
+/* Returns why the job was ended from outside; NULL: it was not. */
 const char *control_stop_text(const struct control_step *step);

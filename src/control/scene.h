@@ -16,17 +16,17 @@ struct scene {
     json_t *pods;
     json_t *services;
     json_t *claims;
-    json_t *autoscalers; /* NULL: none can be made */
-    json_t *pod_groups;  /* … */
+    json_t *autoscalers; /* NULL: cannot be created */
+    json_t *pod_groups;  /* NULL: cannot be created */
     struct control_gang gang;
     int64_t now_s;  /* since EPOCH */
-    int64_t now_ms; /* and so many more */
+    int64_t now_ms; /* in addition to now_s */
     enum control_target target;
     bool restart_rules;
-    struct control_node node; /* without a name: there is none */
+    struct control_node node; /* without a name: there is no such node */
     int64_t lost_after_ms;
     struct buf trace;
-    json_t *status; /* of the last step; NULL when it was not written */
+    json_t *status; /* of the last step; NULL if it was not written */
 };
 
 static inline void open_scene(struct scene *s, json_t *job)
@@ -76,7 +76,7 @@ static inline struct control_effects effects_of(const struct scene *s)
     return fx;
 }
 
-/* Takes over what a step writes into the job, so that the next one sees it. */
+/* Writes the effects of a step into the job, so that the next step sees them. */
 static inline void step(struct scene *s)
 {
     struct control_effects fx = effects_of(s);

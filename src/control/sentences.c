@@ -62,7 +62,8 @@ void control_say_running(const struct control_step *s, struct buf *out)
     }
 }
 
-/* Upstream's sentence stays first, for programs that compare it. */
+/* Adds the first failure after upstream's sentence, which stays first for programs that compare
+ * it. */
 static void add_first_failure(const struct control_step *s, struct buf *out)
 {
     struct control_failure failure = control_first_failure_of(s->o->job, s->o->view->pods);
@@ -103,13 +104,13 @@ void control_say_failed_permanently(const struct control_step *s, struct buf *ou
     add_first_failure(s, out);
 }
 
-/* Its own message, if its end is known, is the reason; the replica that failed first follows, when
- * it was another one. */
+/* The coordinator's own message, if its end is known, is the reason; then follows the replica that
+ * failed first, if that was another one. */
 void control_say_coordinator_failed(const struct control_step *s, struct buf *out)
 {
     const struct control_member *pod = control_find_pod(s->o, JOB_MASTER, 0);
     struct control_failure end = {0};
-    for (int dead = 1; dead >= 0 && pod && !end.found; dead--) { /* or it runs again */
+    for (int dead = 1; dead >= 0 && pod && !end.found; dead--) { /* dead, or running again */
         end = control_pod_failure(pod->object, dead);
     }
     const char *said = end.found ? end.message : "";

@@ -12,7 +12,7 @@
 
 enum control_state control_state_of(const json_t *status)
 {
-    /* Finished and suspended come before what they leave behind. */
+    /* Finished and suspended come first, because older conditions stay True beside them. */
     static const struct {
         const char *type;
         enum control_state state;
@@ -56,8 +56,8 @@ void control_stop_clock(struct control_step *s)
     s->ended = true;
 }
 
-/* Times have whole seconds, as everywhere; what they leave out is in the counters, which are
- * believed as far as they fit. */
+/* Returns the exact time. Times have whole seconds, as everywhere; the counters have the
+ * milliseconds, which are used if they fit. */
 static int64_t moment(int64_t time, int64_t exact)
 {
     return time != TIMESTAMP_NONE && exact >= time && exact - time < 1000 ? exact : time;

@@ -7,7 +7,7 @@
 
 enum { ALLOCATIONS_MAX = 20000 };
 
-static long countdown; /* allocations until one fails; below 0: none does */
+static long countdown; /* allocations until one fails; below 0: none fails */
 
 static void *scarce_malloc(size_t size)
 {
@@ -60,7 +60,7 @@ static void torture(const struct control_view *view)
         k++;
     }
     json_set_alloc_funcs(malloc, free);
-    assert_in_range(k, 10, ALLOCATIONS_MAX - 1); /* it took that many, and then none failed */
+    assert_in_range(k, 10, ALLOCATIONS_MAX - 1); /* it needed that many, and then none failed */
     buf_done(&whole);
 }
 
@@ -93,7 +93,7 @@ static void a_step_with_failed_pods_is_whole_or_refused(void **state)
     }
 }
 
-/* Counts that cannot be read for lack of memory are not taken for none. */
+/* Counts that cannot be read for lack of memory must not count as zero. */
 static void counts_of_earlier_failures_are_whole_or_refused(void **state)
 {
     (void)state;
@@ -115,7 +115,7 @@ static void counts_of_earlier_failures_are_whole_or_refused(void **state)
     json_decref(job);
 }
 
-/* What belongs to which attempt is read without memory. */
+/* The attempt of a pod is read without memory. */
 static void a_restart_of_all_ranks_is_whole_or_refused(void **state)
 {
     (void)state;

@@ -11,7 +11,7 @@
 
 enum { EXIT_FAILED = 1 };
 
-/* The newest condition that holds. */
+/* Returns the newest condition that is True. */
 static const json_t *last_condition(const json_t *job)
 {
     const json_t *conditions = doc_at(job, "status.conditions");
@@ -24,7 +24,7 @@ static const json_t *last_condition(const json_t *job)
     return NULL;
 }
 
-/* The reason of a deadline is PyTorchJobFailed, as upstream's; its message tells. */
+/* A deadline has the reason PyTorchJobFailed, as upstream's; its message distinguishes it. */
 static bool is_deadline(const json_t *condition)
 {
     return strstr(doc_text(condition, "message", ""), "active longer than specified deadline") ||

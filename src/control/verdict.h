@@ -24,13 +24,14 @@ struct verdict {
     bool deadline;
     bool stopped;          /* ended from outside */
     const char *pod;       /* the first that failed, or NULL */
-    const char *container; /* of it; "" when the pod failed as a whole */
+    const char *container; /* its container; "" if the pod failed as a whole */
 };
 
-/* `pods` are the newest versions of all pods the job had, deleted ones too. `deleted`: the job is
- * gone. Texts are borrowed from the objects. */
+/* Returns the verdict. `pods` are the newest versions of all pods that the job had, also of deleted
+ * ones. `deleted`: the job is gone. Texts are borrowed from the objects. */
 struct verdict verdict_of(const json_t *job, const json_t *pods, bool deleted);
 
-/* "rank 1 (mnist-worker-0) exited with code 3": why it failed; nothing when it did not. */
+/* Writes why the job failed, such as "rank 1 (mnist-worker-0) exited with code 3"; nothing if it
+ * did not. */
 void verdict_why(const struct verdict *verdict, const json_t *job, const json_t *pods,
                  struct buf *out);

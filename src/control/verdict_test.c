@@ -23,7 +23,7 @@ static json_t *job_of(const char *conditions)
     return parse_yaml(text);
 }
 
-/* One pod per given end ("" is running): {code, second}. */
+/* Returns a pod for a given end ("" is running): {code, second}. */
 static json_t *pod_of(int index, int exit_code, int second, const char *reason)
 {
     char text[2048];
@@ -67,7 +67,7 @@ static const struct {
      VERDICT_SUCCEEDED,
      0,
      ""},
-    /* Succeeded counts even where a worker failed: the Master decides. */
+    /* Succeeded counts even if a worker failed: the Master decides. */
     {"{type: Succeeded, status: 'True'}", {0, 3}, {0, 5}, "Error", false, VERDICT_SUCCEEDED, 0, ""},
     {FAILED("PyTorchJobFailed", "m"),
      {0, 3},
@@ -77,7 +77,7 @@ static const struct {
      VERDICT_FAILED,
      3,
      "j-worker-0 (rank 1) exited with code 3"},
-    /* The first, not the lowest rank; the others died of it. */
+    /* The first failure counts, not the lowest rank; the others died of it. */
     {FAILED("PyTorchJobFailed", "m"),
      {1, 139, 143},
      {9, 5, 7},
@@ -111,7 +111,7 @@ static const struct {
      VERDICT_FAILED,
      143,
      "lease closed"},
-    /* No pod is left to tell. */
+    /* No pod is left to give a reason. */
     {FAILED("PyTorchJobFailed", "gone"), {0}, {0}, "x", false, VERDICT_FAILED, 1, "gone"},
     {"{type: Running, status: 'True'}",
      {0},

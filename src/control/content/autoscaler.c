@@ -18,7 +18,7 @@ json_t *control_autoscaler_spec(const struct job *job)
                         "name", job->name));
     build_int(&b, spec, "minReplicas", elastic->min_replicas);
     build_int(&b, spec, "maxReplicas", elastic->max_replicas);
-    if (json_array_size(elastic->metrics) > 0) { /* of an empty list a server makes its default */
+    if (json_array_size(elastic->metrics) > 0) { /* an empty list becomes the server's default */
         build_set(&b, spec, "metrics", json_deep_copy(elastic->metrics));
     }
     return build_end(&b, spec);

@@ -8,8 +8,8 @@
 
 #include "job/job.h"
 
-/* Active, elastic, and with metrics. */
+/* Whether the job is active, elastic, and has metrics. */
 bool control_wants_autoscaler(const struct job *job);
 
-/* Its spec: a new reference, NULL when out of memory. */
+/* Returns the autoscaler's spec: a new reference, NULL when out of memory. */
 json_t *control_autoscaler_spec(const struct job *job);

@@ -14,7 +14,7 @@ static void open_elastic(struct scene *s, const char *policy)
     s->autoscalers = json_array();
 }
 
-/* Adds the one that the cluster has. */
+/* Adds the autoscaler that the cluster has. */
 static json_t *add_autoscaler(struct scene *s)
 {
     struct job job;
@@ -42,7 +42,8 @@ static void it_is_upstreams(void **state)
     close_scene(&s);
 }
 
-/* As upstream: the bounds are each other's, and those that are left out the number of Workers. */
+/* As upstream: each bound is the default of the other; without both, it is the number of
+ * Workers. */
 static void bounds_have_defaults(void **state)
 {
     (void)state;
@@ -76,7 +77,7 @@ static void it_follows_the_job(void **state)
     struct scene s;
     open_elastic(&s, "{'maxReplicas': 3, 'metrics': [" CPU "]}");
     json_t *made = add_autoscaler(&s);
-    doc_set(made, "spec.behavior", parse("{'scaleUp': {}}")); /* a default of the server's */
+    doc_set(made, "spec.behavior", parse("{'scaleUp': {}}")); /* a server's default */
     doc_set_int(s.job, "spec.elasticPolicy.maxReplicas", 5);
     struct control_effects fx = effects_of(&s);
     bool found = false;
@@ -106,7 +107,7 @@ static void it_goes_with_its_reason(void **state)
     step(&s);
     assert_int_equal(count(&s, "autoscaler"), 0);
     doc_set(s.job, "spec.runPolicy.suspend", json_false());
-    step(&s); /* the new one waits until the old one is gone */
+    step(&s); /* the new one waits until the old one is deleted */
     assert_int_equal(count(&s, "autoscaler"), 0);
     json_object_del(doc_at(made, "metadata"), "deletionTimestamp");
     json_object_del(doc_at(s.job, "spec.elasticPolicy"), "metrics");
@@ -115,7 +116,7 @@ static void it_goes_with_its_reason(void **state)
     close_scene(&s);
 }
 
-/* It is deleted with its job, as upstream. */
+/* It is deleted with its job, as in upstream. */
 static void one_of_a_finished_job_stays(void **state)
 {
     (void)state;

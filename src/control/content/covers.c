@@ -3,7 +3,8 @@
 
 #include "base/quantity.h"
 
-/* Reads a quantity: "500m", 0.5 and "0.5" are the same one. False when it is none. */
+/* Reads a quantity: "500m", 0.5 and "0.5" are equal. Returns false if the value is not a
+ * quantity. */
 static bool read_quantity(const json_t *value, double *ret)
 {
     const char *text = json_string_value(value);

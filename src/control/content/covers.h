@@ -9,5 +9,6 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Is every field of `part` in `whole`, with the same value? NULL `whole`: it has none. */
+/* Whether every field of `part` is in `whole`, with the same value. A NULL `whole` has no
+ * fields. */
 bool control_covers(const json_t *whole, const json_t *part);

@@ -17,7 +17,7 @@ static void what_differs_and_what_does_not(void **state)
         {"{'a': {'b': 1, 'c': 2}}", "{'a': {'b': 1}}", true},
         {"{'a': 1}", "{'a': {}}", false},
         {"{}", "{'a': {}}", false},
-        {"{'a': [1, 2]}", "{'a': [1]}", false}, /* lists are whole */
+        {"{'a': [1, 2]}", "{'a': [1]}", false}, /* lists are compared as a whole */
         {"{'a': [{'b': 1, 'c': 2}]}", "{'a': [{'b': 1}]}", true},
         {"{'a': [{'b': 1}]}", "{'a': [{'b': 2}]}", false},
         {"{'a': '500m'}", "{'a': 0.5}", true}, /* quantities */

@@ -32,7 +32,8 @@ int control_rank(const struct job *job, enum job_role role, int index)
     return after_master ? index + 1 : index;
 }
 
-/* A word such as "auto" counts one process per pod (upstream: getNprocPerNodeInt). */
+/* Returns the processes per pod; a word such as "auto" counts as one (upstream:
+ * getNprocPerNodeInt). */
 static int64_t processes_per_pod(const struct job *job)
 {
     if (!job->nproc_per_node) {
@@ -60,7 +61,7 @@ static void add_master(struct build *b, const struct job *job, enum job_role rol
     add_int(b, env, "PET_NODE_RANK", rank);
 }
 
-/* "k=v,k=v"; an empty list gives no variable (it panics upstream). */
+/* Adds "k=v,k=v"; an empty list gives no variable (upstream panics). */
 static void add_rendezvous_conf(struct build *b, const json_t *conf, json_t *env)
 {
     struct buf text;
@@ -77,7 +78,7 @@ static void add_rendezvous_conf(struct build *b, const json_t *conf, json_t *env
     buf_done(&text);
 }
 
-/* Without an id torchrun uses "none", so that two jobs on one etcd would meet (#1638). c10d keeps
+/* Without an id torchrun uses "none", so that two jobs with one etcd would meet (#1638). c10d keeps
  * its store inside the job, where any id is safe. */
 static const char *rendezvous_id(const struct job *job)
 {
@@ -117,7 +118,7 @@ static void add_elastic(struct build *b, const struct job *job, json_t *env)
     }
 }
 
-/* The variables that torchrun's agent sets; scripts read them to resume. */
+/* Adds the variables that torchrun's agent sets; scripts read them to resume. */
 static void add_attempt(struct build *b, const struct job *job, json_t *env)
 {
     int64_t attempt = control_attempt_read(job).number;
@@ -126,8 +127,8 @@ static void add_attempt(struct build *b, const struct job *job, json_t *env)
     add_int(b, env, "MUSTER_RESTART_COUNT", attempt);
 }
 
-/* Workers of a coordinator have no ranks: those come and go with the members. There is no operator
- * upstream that sets these, so the user's PYTHONUNBUFFERED stays. */
+/* The Workers of a coordinator have no ranks, because their ranks change with the members. No
+ * upstream operator sets these variables, so the user's PYTHONUNBUFFERED stays. */
 static void add_elastic_role(struct build *b, const struct job *job, enum job_role role, int index,
                              json_t *env)
 {
@@ -135,8 +136,8 @@ static void add_elastic_role(struct build *b, const struct job *job, enum job_ro
         add(b, env, "PYTHONUNBUFFERED", "1");
     }
     if (role == JOB_WORKER) {
-        add_int(b, env, "WORKER_ID", index); /* as ElasticDL calls it */
-    } else { /* by which the coordinator finds its journal among those of other jobs */
+        add_int(b, env, "WORKER_ID", index); /* ElasticDL's name */
+    } else { /* by this the coordinator finds its journal among those of other jobs */
         add(b, env, "MUSTER_JOB", job->name);
         add(b, env, "MUSTER_JOB_UID", job->uid);
     }

@@ -8,10 +8,10 @@
 #include "base/build.h"
 #include "job/job.h"
 
-/* Node rank: master 0, worker i + 1; worker i without a Master, or under a coordinator, which is
- * -1. */
+/* Returns the node rank: 0 for the Master, i + 1 for Worker i; i without a Master or under a
+ * coordinator, whose own rank is -1. */
 int control_rank(const struct job *job, enum job_role role, int index);
 
-/* Appends to `env`, an array of {"name", "value"}. */
+/* Appends the replica's variables to `env`, an array of {"name", "value"}. */
 void control_environment(struct build *b, const struct job *job, enum job_role role, int index,
                          json_t *env);

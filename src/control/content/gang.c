@@ -15,7 +15,7 @@ static bool names_another(const struct control_gang *gang, const struct job_repl
     return *named && strcmp(named, gang->scheduler) != 0;
 }
 
-/* Replicas that name another scheduler, or none but the gang's. */
+/* Counts the replica types that name another scheduler; with `another` false, the others. */
 static int count(const struct control_gang *gang, const struct job *job, bool another)
 {
     int found = 0;
@@ -49,7 +49,8 @@ static int32_t min_member(const struct job *job)
     return given ? (int32_t)json_integer_value(given) : job_total_replicas(job);
 }
 
-/* The resources that the job states, else the requests of the first minAvailable pods. */
+/* Returns the resources that the job states, or else the requests of the first minAvailable
+ * pods. */
 static json_t *min_resources(const struct job *job)
 {
     const json_t *given = policy_of(job, "minResources");

@@ -17,21 +17,22 @@ enum control_gang_kind {
 
 struct control_gang {
     enum control_gang_kind kind;
-    const char *scheduler; /* its name, for pods */
+    const char *scheduler; /* the scheduler's name, for pods */
 };
 
-/* True when its scheduler places a pod of the job: not where all pods name another scheduler. */
+/* Whether the gang's scheduler places a pod of the job: false if all pods name another
+ * scheduler. */
 bool control_has_gang(const struct control_gang *gang, const struct job *job);
-/* True when some of them name another scheduler: the group may never be complete then. */
+/* Whether some pods name another scheduler: then the group may never be complete. */
 bool control_splits_gang(const struct control_gang *gang, const struct job *job);
 
-/* The spec of its PodGroup: a new reference, NULL when out of memory. */
+/* Returns the spec of the job's PodGroup: a new reference, NULL when out of memory. */
 json_t *control_gang_spec(const struct control_gang *gang, const struct job *job);
 
-/* True when pods may be made for that PodGroup: Volcano admits it first. */
+/* Whether pods may be created for that PodGroup: Volcano must admit it first. */
 bool control_gang_admits(const struct control_gang *gang, const json_t *group);
 
-/* Writes the scheduler's and the PodGroup's name into the pod (taken): a new reference, NULL when
- * out of memory. */
+/* Writes the names of the scheduler and the PodGroup into the pod (taken): returns a new reference,
+ * NULL when out of memory. */
 json_t *control_join_gang(const struct control_gang *gang, const struct job *job,
                           enum job_role role, json_t *pod);

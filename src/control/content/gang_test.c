@@ -11,7 +11,7 @@ static void set_resources(json_t *job, const char *role, const char *resources)
     json_object_set_new(doc_at(template, "spec.containers.0"), "resources", parse(resources));
 }
 
-/* A Master and a Worker, with requests. */
+/* Opens a scene with a Master and a Worker, with requests. */
 static void open_gang(struct scene *s, enum control_gang_kind kind, const char *run_policy)
 {
     open_scene(s, make_job(true, 1, "Never", run_policy));
@@ -37,7 +37,7 @@ static json_t *add_group(struct scene *s, const char *phase)
     return made;
 }
 
-/* The first pod that a step makes. */
+/* Returns the first pod that a step creates. */
 static json_t *first_pod(struct scene *s)
 {
     struct control_effects fx = effects_of(s);
@@ -87,7 +87,7 @@ static void one_of_scheduler_plugins_has_a_timeout(void **state)
     close_scene(&s);
 }
 
-/* Volcano's are admitted first; there are no pods before. */
+/* Volcano must admit its PodGroups first; no pod is created before. */
 static void pods_wait_until_volcano_admits_them(void **state)
 {
     (void)state;
@@ -134,7 +134,7 @@ static void a_group_follows_its_job(void **state)
     (void)state;
     struct scene s;
     open_gang(&s, CONTROL_GANG_VOLCANO, POLICY("'queue': 'q'"));
-    doc_set_text(add_group(&s, "Running"), "spec.queue", "theirs"); /* which is kept */
+    doc_set_text(add_group(&s, "Running"), "spec.queue", "theirs"); /* this queue is kept */
     step(&s);
     assert_int_equal(count(&s, "update pod group"), 0);
     doc_set_int(s.job, "spec.pytorchReplicaSpecs.Worker.replicas", 3);
@@ -164,7 +164,7 @@ static void it_goes_when_its_job_ends_or_is_suspended(void **state)
     close_scene(&s);
 }
 
-/* Its pods wait, and it is said once. */
+/* The job's pods wait, and this is reported once. */
 static void where_there_are_none_jobs_wait(void **state)
 {
     (void)state;
@@ -186,7 +186,7 @@ static void who_names_another_scheduler_is_not_in_the_gang(void **state)
     struct scene s;
     open_gang(&s, CONTROL_GANG_VOLCANO, "{}");
     doc_set_text(s.job, "spec.pytorchReplicaSpecs.Worker.template.spec.schedulerName", "other");
-    step(&s); /* the Master alone is */
+    step(&s); /* only the Master's pod belongs to it */
     assert_int_equal(count(&s, "Warning SetPodTemplateSchedulerName"), 1);
     assert_int_equal(count(&s, "create pod group mnist"), 1);
     close_scene(&s);

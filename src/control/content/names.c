@@ -21,7 +21,7 @@ const char *control_service_name(const struct job *job, enum job_role role, int 
     return without_slashes(ret_name);
 }
 
-/* ElasticDL v1.0.0. Its jobs have one Master. */
+/* Names as ElasticDL v1.0.0 gives them. Its jobs have one Master. */
 const char *control_pod_name(const struct job *job, enum job_role role, int index,
                              char ret_name[CONTROL_NAME_BYTES])
 {

@@ -12,8 +12,8 @@ enum { QUANTITY_BYTES = 64 };
 
 struct sum {
     struct build b;
-    json_t *milli;  /* by resource: thousandths */
-    json_t *binary; /* by resource, where a quantity has a suffix as Mi */
+    json_t *milli;  /* by resource: the sum in thousandths */
+    json_t *binary; /* by resource: whether a quantity has a suffix such as Mi */
 };
 
 static const char *text_of(const json_t *value, char buffer[QUANTITY_BYTES])
@@ -68,7 +68,7 @@ static void add_container(struct sum *s, const json_t *container, int32_t pods)
     }
 }
 
-/* "1500m", "3", "512Mi". */
+/* Writes the sum as "1500m", "3" or "512Mi". */
 static void print(int64_t milli, bool binary, char ret[QUANTITY_BYTES])
 {
     static const char *const suffixes[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi"};

@@ -7,6 +7,6 @@
 
 #include "job/job.h"
 
-/* The sums by resource: a new reference, NULL when out of memory. Texts that are no quantity are
- * left out. */
+/* Returns the sums by resource: a new reference, NULL when out of memory. Texts that are not
+ * quantities are left out. */
 json_t *control_resources_of(const struct job *job, int32_t pods);

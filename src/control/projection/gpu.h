@@ -7,5 +7,5 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* It limits or requests an amount that is not zero. */
+/* Whether the container limits or requests an amount that is not zero. */
 bool control_holds_gpu(const json_t *container);

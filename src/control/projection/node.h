@@ -12,13 +12,14 @@
 #include <stdbool.h>
 
 struct control_node_state {
-    bool silent; /* Ready is Unknown */
+    bool silent; /* its condition Ready is Unknown */
     bool out_of_service;
-    const char *since; /* when Ready became what it is, as the cluster has it; "": unknown */
+    const char *since; /* when Ready last changed, by the cluster's clock; "": unknown */
 };
 
 struct control_node_state control_node_read(const json_t *node);
 
-/* A pod was to be deleted by force, by the node's silence since then (control_effect), or, with
- * NULL, by its taint: does that still hold? A silence that was broken is another one. */
+/* Whether the reason to delete a pod by force (control_effect) still holds: the node has been
+ * silent since then, or, with NULL, has the taint. A silence that was interrupted counts as another
+ * one. */
 bool control_node_is_still_lost(const json_t *node, const char *since);

@@ -9,7 +9,7 @@ enum control_phase control_phase_of(const json_t *pod)
 {
     const char *phase = doc_text(pod, "status.phase", "Pending");
     if (strcmp(phase, "Running") == 0 || strcmp(phase, "Unknown") == 0) {
-        return CONTROL_RUNNING; /* Unknown: its node is silent, it may well run */
+        return CONTROL_RUNNING; /* Unknown: its node is silent, but the pod may still run */
     }
     if (strcmp(phase, "Succeeded") == 0) {
         return CONTROL_SUCCEEDED;
@@ -29,8 +29,8 @@ static bool has_others(const json_t *own, const json_t *statuses)
     return false;
 }
 
-/* A container with a policy of its own may be started again for reasons that only its kubelet
- * knows. */
+/* Whether a container has ended for good. If it has a policy of its own, its kubelet may restart it
+ * for reasons that only the kubelet knows. */
 static bool has_ended(const struct job_replica *replica, const json_t *container, const json_t *end)
 {
     if (!end || doc_at(container, "restartPolicy") || doc_at(container, "restartPolicyRules")) {

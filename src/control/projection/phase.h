@@ -12,13 +12,14 @@ enum control_phase {
     CONTROL_PENDING,
     CONTROL_RUNNING,
     CONTROL_SUCCEEDED,
-    CONTROL_FAILED_PHASE, /* of a pod; not to be mixed up with the job's condition */
+    CONTROL_FAILED_PHASE, /* of a pod; not to be confused with the job's condition */
 };
 
-/* The phase that the cluster reports. */
+/* Returns the phase that the cluster reports. */
 enum control_phase control_phase_of(const json_t *pod);
 
-/* The phase by the job's own containers: once all of them have ended for good, their ends decide it
- * for ever, and injected containers do not count any more. A pod that failed as a whole (evicted,
- * or its node was shut down), or that has no other containers, has the cluster's phase. */
+/* Returns the phase by the job's own containers: once all of them have ended for good, their ends
+ * decide it for ever, and injected containers no longer count. A pod that failed as a whole
+ * (evicted, or its node was shut down), or that has no other containers, has the cluster's
+ * phase. */
 enum control_phase control_own_phase(const struct job_replica *replica, const json_t *pod);

@@ -3,7 +3,7 @@
 #include "control/projection/phase.h"
 #include "control/scene.h"
 
-/* Container statuses of a pod: "pytorch 0" (ended with that code), "mesh" (runs), "mesh !" (has
+/* Sets a pod's container statuses: "pytorch 0" (ended with that code), "mesh" (runs), "mesh !" (has
  * not started), separated by commas. */
 static void set_containers(json_t *pod, const char *text)
 {
@@ -40,21 +40,21 @@ static void a_phase_by_the_own_containers(void **state)
         {"ExitCode", "Running", "pytorch 137,metrics 0,mesh", CONTROL_FAILED_PHASE},
         {"OnFailure", "Running", "pytorch 0,metrics 0,mesh", CONTROL_SUCCEEDED},
         {"Never", "Unknown", "pytorch 0,metrics 0,mesh", CONTROL_SUCCEEDED},
-        /* An image that cannot be pulled: to the kubelet such a pod has not begun. */
+        /* An image that cannot be pulled: for the kubelet such a pod has not begun. */
         {"Never", "Pending", "pytorch 0,metrics 0,mesh !", CONTROL_SUCCEEDED},
         /* The kubelet starts it again. */
         {"OnFailure", "Running", "pytorch 1,metrics 0,mesh", CONTROL_RUNNING},
         {"Always", "Running", "pytorch 0,metrics 0,mesh", CONTROL_RUNNING},
-        /* One of its own runs, or nothing is known of it. */
+        /* One of its own containers runs, or its state is unknown. */
         {"Never", "Running", "pytorch 0,metrics,mesh", CONTROL_RUNNING},
         {"Never", "Running", "pytorch 3,metrics !,mesh", CONTROL_RUNNING},
         {"Never", "Running", "pytorch 0,mesh", CONTROL_RUNNING},
         {"Never", "Running", "mesh 0", CONTROL_RUNNING},
         {"Never", "Pending", "mesh !", CONTROL_PENDING},
-        /* Nobody has put anything into it: it is as the kubelet says. */
+        /* Nothing was added to the pod: the kubelet's phase counts. */
         {"Never", "Running", "pytorch 0,metrics 0", CONTROL_RUNNING},
         {"Never", "Failed", "pytorch 0,metrics 0", CONTROL_FAILED_PHASE},
-        /* It ended well before the other did not: that is what it stays. */
+        /* Its own containers ended well before another one failed: the phase stays. */
         {"Never", "Failed", "pytorch 0,metrics 0,mesh 1", CONTROL_SUCCEEDED},
         {"Never", "Failed", "pytorch 0,mesh 1", CONTROL_FAILED_PHASE},
         {"Never", "Failed", "pytorch 2,metrics 0,mesh 0", CONTROL_FAILED_PHASE},
@@ -74,7 +74,7 @@ static void a_phase_by_the_own_containers(void **state)
         if (own != table[i].own) {
             fail_msg("row %zu: %d", i, own);
         }
-        /* Evicted: what it did then was not its end. */
+        /* Evicted: an end after that does not count. */
         doc_set_text(pod, "status.reason", "Evicted");
         doc_set_text(pod, "status.phase", "Failed");
         assert_int_equal(control_own_phase(&job.replica[JOB_WORKER], pod), CONTROL_FAILED_PHASE);
@@ -112,7 +112,7 @@ static void open_with_mesh(struct scene *s, json_t *job)
     step(s);
 }
 
-/* "Succeeded", "Failed" … is true of the job. */
+/* Whether "Succeeded", "Failed" … is true for the job. */
 static bool is(const struct scene *s, const char *condition)
 {
     const json_t *found = doc_find(doc_at(s->job, "status.conditions"), "type", condition);
@@ -157,7 +157,8 @@ static void a_failure_counts_while_others_run_on(void **state)
     close_scene(&s);
 }
 
-/* Its pod goes, others and all, and is made again when it is gone; counted once. */
+/* Its pod is deleted with the other containers, and created again when it is gone; this counts
+ * once. */
 static void a_rank_is_made_again_while_others_run_on(void **state)
 {
     (void)state;
@@ -182,7 +183,7 @@ static void a_rank_is_made_again_while_others_run_on(void **state)
     close_scene(&s);
 }
 
-/* The kubelet calls such a pod Failed. The job goes on all the same, and nothing is counted. */
+/* The kubelet calls such a pod Failed. The job continues all the same, and nothing is counted. */
 static void what_others_do_later_is_no_failure(void **state)
 {
     (void)state;

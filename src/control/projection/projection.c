@@ -21,7 +21,7 @@ static void share_all(struct build *b, json_t *to, const json_t *from, const cha
     }
 }
 
-/* Only the controller among the owners matters. */
+/* Among the owners only the controller matters. */
 static void project_owner(struct build *b, json_t *to, const json_t *metadata)
 {
     static const char *const fields[] = {"kind", "name", "uid", "controller", NULL};
@@ -51,7 +51,7 @@ static void project_metadata(struct build *b, json_t *to, const json_t *object)
     }
 }
 
-/* The end of a container, and whether it waits for its back-off. */
+/* Keeps the end of a container, and whether it waits for its back-off. */
 static void project_state(struct build *b, json_t *to, const json_t *status, const char *which)
 {
     static const char *const fields[] = {"exitCode", "reason", "message", "finishedAt", NULL};
@@ -105,7 +105,7 @@ static void project_status(struct build *b, json_t *to, const json_t *pod)
     project_containers(b, own, status, "containerStatuses");
 }
 
-/* Resources are asked for GPUs alone. */
+/* Of the resources only GPUs are read. */
 static void project_spec(struct build *b, json_t *to, const json_t *pod)
 {
     size_t index;

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-/* A new object, which shares values with the pod; NULL without memory. */
+/* Returns a new object, which shares values with the pod; NULL without memory. */
 json_t *control_project_pod(const json_t *pod);
 
 /* Projects a Service or a claim, of which only the metadata is read. */

@@ -14,7 +14,7 @@ static const char *note_of(const json_t *object, const char *key)
     return json_string_value(json_object_get(notes, key));
 }
 
-/* "2 UID" */
+/* Reads "2 UID". */
 static int64_t read_number(const char *text, const char *uid)
 {
     char *after;

@@ -10,13 +10,13 @@
 #include "job/job.h"
 
 struct control_attempt {
-    int64_t number;    /* restarts until now */
-    const char *first; /* why the first attempt failed, "": there was no restart; borrowed */
+    int64_t number;    /* restarts so far */
+    const char *first; /* why the first attempt failed; "": no restart yet; borrowed */
     const char *last;  /* why the attempt before this one failed */
 };
 
-/* Number 0 where the job is not restarted as a whole. Of a job that an earlier version began it is
- * in annotations; they travel when a job is exported and created again, so what is written there
- * may be another job's, which counts as 0, too. */
+/* Reads the attempt; number 0 if the job is not restarted as a whole. If an earlier version began
+ * the job, the attempt is in annotations. These are copied when a job is exported and created
+ * again, so they may be another job's; then the number is 0, too. */
 struct control_attempt control_attempt_read(const struct job *job);
 int64_t control_attempt_of_pod(const json_t *pod);

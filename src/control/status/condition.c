@@ -35,15 +35,16 @@ bool control_has(const json_t *status, const char *type)
     return same(doc_text(find(status, type), "status", ""), "True");
 }
 
-/* Does a new condition of type `type` push an old one out of the list? */
+/* Whether a new condition of type `type` removes an old one from the list. */
 static bool replaces(const char *type, const json_t *old)
 {
     return is(old, type) || (same(type, "Restarting") && is(old, "Running")) ||
            (same(type, "Running") && is(old, "Restarting"));
 }
 
-/* A finished job neither runs nor restarts. (Upstream leaves Restarting True, and the time as it
- * was.) Reason and message stay: they tell of the last time it ran. */
+/* Returns the old condition as it is kept. A finished job neither runs nor restarts. (Upstream
+ * leaves Restarting True, and does not change the time.) Reason and message stay: they describe the
+ * last time it ran. */
 static json_t *kept(struct build *b, const char *type, json_t *old, const char *now)
 {
     bool ends = same(type, "Failed") || same(type, "Succeeded");

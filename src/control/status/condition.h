@@ -17,10 +17,11 @@ struct control_condition {
 
 bool control_has(const json_t *status, const char *type);
 
-/* Nothing once Failed is True; nothing when the type already has that status and reason. Restarting
- * replaces Running and the reverse; Failed and Succeeded set both to False. The new one comes last,
- * which is what kubectl prints as STATE. 1: changed; 0: not; negative: MUSTER_ENOMEM. */
+/* Sets a condition. Does nothing if Failed is True, or if the type already has that status and
+ * reason. Restarting replaces Running and vice versa; Failed and Succeeded set both to False. The
+ * new condition is the last one, which kubectl prints as STATE. Returns 1: changed; 0: not;
+ * negative: MUSTER_ENOMEM. */
 int control_set(json_t *status, const struct control_condition *condition, int64_t now_unix_ms);
 
-/* Removes the condition, as if there had never been one of that type. */
+/* Removes the condition, as if it had never existed. */
 void control_unset(json_t *status, const char *type);

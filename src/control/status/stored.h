@@ -6,7 +6,7 @@
 
 #include "base/doc.h"
 
-/* Borrowed; NULL: nothing, or by an earlier version, which kept it in annotations. */
+/* Borrowed; NULL: none, or an earlier version wrote them, which kept them in annotations. */
 static inline const json_t *control_stored_counters(const json_t *job)
 {
     const json_t *counters = doc_at(job, "status.counters");
