@@ -20,7 +20,7 @@ struct server {
     int listener;
     int port;
     int asked;
-    int64_t answered_ms; /* the last time */
+    int64_t answered_ms; /* when it last answered */
     pthread_t thread;
 };
 
@@ -60,7 +60,7 @@ static void stop(struct server *s)
     close(s->listener);
 }
 
-/* Who is not to ask again does not wait, either. */
+/* A client that must not try again does not wait, either. */
 static void after_the_last_try_nobody_waits(void **state)
 {
     (void)state;

@@ -22,7 +22,7 @@ void kube_close(struct kube *kube)
     free(kube);
 }
 
-/* Takes the target over. */
+/* Connects to the target, and takes it over. */
 static int connect_to(struct kube *kube, struct target *target, struct muster_err *err)
 {
     int r = asprintf(&kube->peer, "the %s%s", kube->is_cluster ? "API server " : "controller",
@@ -44,7 +44,7 @@ static int connect_home(struct kube *kube, struct muster_err *err)
     return r < 0 ? r : kube_ensure(kube, err);
 }
 
-/* When it has failed, nothing is left. */
+/* Frees everything if the opening has failed. */
 static int finish(struct kube *kube, int r, struct kube **ret)
 {
     if (r < 0) {

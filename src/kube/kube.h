@@ -21,7 +21,7 @@
 
 struct kube;
 
-/* A kind the API serves. Static data. */
+/* A kind that the API serves. Static data. */
 struct kube_resource {
     const char *plural;
     const char *singular;
@@ -35,15 +35,15 @@ struct kube_resource {
 extern const struct kube_resource kube_resources[];
 extern const size_t kube_resource_count;
 
-/* Finds it by any of its names ("pods", "po", "PyTorchJob"), ignoring case; NULL when there is
+/* Finds the kind by any of its names ("pods", "po", "PyTorchJob"), ignoring case; NULL if there is
  * none. */
 const struct kube_resource *kube_resource_find(const char *name);
-/* Finds it by an object's own kind, and its apiVersion where several groups have the kind; NULL
- * when the API does not serve it. */
+/* Finds the kind of an object, by its apiVersion as well if several groups have the kind; NULL if
+ * the API does not serve it. */
 const struct kube_resource *kube_resource_of(const json_t *object);
 
-/* One object, or with name NULL a collection; namespace NULL means all of them. Borrowed strings.
- */
+/* One object, or a collection if name is NULL; namespace NULL means all namespaces. Borrowed
+ * strings. */
 struct kube_ref {
     const struct kube_resource *resource;
     const char *namespace;
@@ -55,32 +55,35 @@ struct kube_query {
     const char *labels; /* a label selector, or NULL */
     const char *fields; /* a field selector, or NULL */
     const char *more; /* further parameters, already encoded ("follow=true&tailLines=3"), or NULL */
-    bool table;       /* ask for a Table, ready to print */
+    bool table;       /* request a Table, ready to print */
 };
 
 enum kube_start {
-    KUBE_START,   /* a controller that is missing is started in the background */
-    KUBE_RUNNING, /* only one that runs; else MUSTER_EUNAVAIL */
+    KUBE_START,   /* start a controller in the background if none runs */
+    KUBE_RUNNING, /* use only a controller that runs; else MUSTER_EUNAVAIL */
 };
 
-/* The loop is the caller's; after kube_close it must run until its handles are gone. */
+/* Opens a client. The loop is the caller's; after kube_close it must run until its handles are
+ * closed. */
 int kube_open(uv_loop_t *loop, enum kube_start start, struct kube **ret, struct muster_err *err);
 void kube_close(struct kube *kube);
 
-/* The API server of a kubeconfig's context (see kubeconfig_load for NULLs). Nothing is asked of it
- * before the first request. It has none of our own paths: leases, kube_muster_path, upgrades. */
+/* Opens a client for the API server of a kubeconfig's context (see kubeconfig_load for NULLs).
+ * Nothing is sent before the first request. Such a server has none of our own paths: leases,
+ * kube_muster_path, upgrades. */
 int kube_open_cluster(uv_loop_t *loop, const char *file, const char *context, struct kube **ret,
                       struct muster_err *err);
 bool kube_is_cluster(const struct kube *kube);
 
-/* The namespace of requests that name none: the context's, "default" with our own controller.
- * Borrowed. */
+/* Returns the namespace of requests that name none: the context's, or "default" with our own
+ * controller. Borrowed. */
 const char *kube_namespace(const struct kube *kube);
 
-/* The state folder in use; not of a cluster. Borrowed. */
+/* Returns the state folder in use; not for a cluster. Borrowed. */
 const char *kube_home(const struct kube *kube);
 
-/* The Status object of the last request that the API refused, or NULL. Borrowed until the next. */
+/* Returns the Status object of the last request that the API refused, or NULL. Borrowed until the
+ * next one. */
 const json_t *kube_status(const struct kube *kube);
 
 int kube_get(struct kube *kube, const struct kube_ref *ref, json_t **ret, struct muster_err *err);
@@ -88,53 +91,55 @@ int kube_list(struct kube *kube, const struct kube_ref *ref, const struct kube_q
               json_t **ret, struct muster_err *err);
 int kube_create(struct kube *kube, const struct kube_ref *ref, const json_t *object, json_t **ret,
                 struct muster_err *err);
-/* A JSON merge patch (RFC 7396). */
+/* Sends a JSON merge patch (RFC 7396). */
 int kube_patch(struct kube *kube, const struct kube_ref *ref, const json_t *patch, json_t **ret,
                struct muster_err *err);
-/* PUT of bytes of any kind to a path of ours. */
+/* PUTs bytes of any kind to one of our own paths. */
 int kube_put_bytes(struct kube *kube, const char *path, const void *bytes, size_t count,
                    struct muster_err *err);
 
-/* The process that listens on the socket, whether it answers or hangs; 0: none, or it cannot be
- * seen from here. */
+/* Returns the process that listens on the socket, even if it hangs; 0: none, or it is not visible
+ * from here. */
 pid_t kube_controller_pid(const struct kube *kube);
 
-/* From now on a request that is not answered within seconds has failed: a user waits for the end.
- */
+/* Sets a limit of some seconds for requests from now on, because a user waits for the end. */
 void kube_hurry(struct kube *kube);
 
-/* The same from when *flag is not 0, also for the request that waits then. */
+/* Sets the same limit when *flag is not 0, also for the request that is waiting then. */
 void kube_hurry_when(struct kube *kube, const volatile sig_atomic_t *flag);
 
-/* `say` is called when our own controller has not answered a request for `waited_s` seconds: once
- * for each request, which goes on waiting. It may not ask the controller anything. */
+/* Sets `say`, which is called when our own controller has not answered a request for `waited_s`
+ * seconds: once for each request, which continues to wait. It must not send requests to the
+ * controller. */
 void kube_say_slow(struct kube *kube, void (*say)(const struct kube *kube, int waited_s));
 
-/* While something is watched of our own controller, which is silent when nothing changes, `look` is
- * called every few seconds; no request is late then. *controller: 0 at first, and kept for it, as
- * is what it returned last (`said`). It may not ask the controller anything. */
+/* Sets `look`, which is called every few seconds during a watch of our own controller, because the
+ * controller is silent if nothing changes; no request is late then. *controller is 0 at first, and
+ * kept from call to call, like its last result (`said`). It must not send requests to the
+ * controller. */
 void kube_look(struct kube *kube,
                bool (*look)(const struct kube *kube, pid_t *controller, bool said));
 
-/* While on, creations and patches are dry runs: checked as in earnest, kept nowhere. */
+/* While on, creations and patches are dry runs: checked like real ones, but not stored. */
 void kube_set_dry_run(struct kube *kube, bool on);
 bool kube_is_dry_run(const struct kube *kube);
-/* One object: MUSTER_EINVAL where `ref` has no name, as with kube_patch. grace_s < 0: the object's
- * own grace period. */
+/* Deletes one object; MUSTER_EINVAL if `ref` has no name, also for kube_patch. grace_s < 0: the
+ * object's own grace period. */
 int kube_delete(struct kube *kube, const struct kube_ref *ref, int64_t grace_s,
                 struct muster_err *err);
 
-/* Any path of the API, for what Kubernetes has no word for. body and ret may be NULL. */
+/* Calls any path of the API, for requests that Kubernetes does not have. body and ret may be
+ * NULL. */
 int kube_call(struct kube *kube, const char *method, const char *path, const json_t *body,
               json_t **ret, struct muster_err *err);
 
-/* POSTs `body` (or NULL) and leaves HTTP behind: *ret_fd is the connection's socket, which blocks;
- * the caller closes. Blocks until the controller has answered. */
+/* POSTs `body` (or NULL) and leaves HTTP: *ret_fd is the connection's socket, which is blocking;
+ * the caller closes it. Blocks until the controller has answered. */
 int kube_upgrade(struct kube *kube, const char *path, const char *protocol, const json_t *body,
                  int *ret_fd, struct muster_err *err);
 
-/* Bytes as they come (a log). `end` is called once, with 0 when the server closed the stream in
- * order; the stream is freed after it. Callbacks may open and close streams, this one too. */
+/* A stream of bytes (a log). `end` is called once, with 0 if the server closed the stream in order;
+ * then the stream is freed. Callbacks may open and close streams, also this one. */
 struct kube_stream;
 struct kube_stream_events {
     void (*data)(void *context, const char *bytes, size_t count);
@@ -144,17 +149,18 @@ struct kube_stream_events {
 int kube_stream_open(struct kube *kube, const struct kube_ref *ref, const struct kube_query *query,
                      const struct kube_stream_events *events, struct kube_stream **ret,
                      struct muster_err *err);
-/* The same of any path of the API. */
+/* Opens a stream of any path of the API. */
 int kube_stream_open_path(struct kube *kube, const char *path,
                           const struct kube_stream_events *events, struct kube_stream **ret,
                           struct muster_err *err);
-/* Paused, it reads no more from its connection; what has come already is still given to `data`. */
+/* A paused stream does not read from its connection; `data` still gets what has arrived already. */
 void kube_stream_pause(struct kube_stream *stream, bool pause);
-/* No callback comes after this; NULL is fine. */
+/* No callback comes after this; NULL is allowed. */
 void kube_stream_close(struct kube_stream *stream);
 
-/* Every object of a collection now, then each change. A restarted controller or an expired version
- * is bridged by listing again: what went meanwhile comes as KUBE_DELETED. */
+/* Reports every object of a collection, then each change. After a restart of the controller or an
+ * expired version the watch lists again: objects that were deleted meanwhile are reported as
+ * KUBE_DELETED. */
 enum kube_change { KUBE_ADDED, KUBE_MODIFIED, KUBE_DELETED };
 struct kube_watch;
 struct kube_watch_events {
@@ -167,25 +173,25 @@ int kube_watch_start(struct kube *kube, const struct kube_ref *ref, const struct
                      struct muster_err *err);
 void kube_watch_stop(struct kube_watch *watch);
 
-/* A connection that a job's life hangs on: jobs annotated with its id end when it closes. Returns
- * when the controller says that it holds the lease; renewed with the same id when the controller
- * is a new one. */
+/* A connection that keeps jobs alive: jobs annotated with its id end when it closes.
+ * kube_lease_start returns when the controller reports that it holds the lease; with a new
+ * controller, the lease is renewed under the same id. */
 struct kube_lease;
 int kube_lease_start(struct kube *kube, const char *id, struct kube_lease **ret,
                      struct muster_err *err);
 void kube_lease_stop(struct kube_lease *lease);
 
-/* True when the controller that held it first has gone. Asked when a request has failed;
- * takes 0.1 s at most, to be sure. */
+/* Whether the controller that held the lease first has gone. Called when a request has failed;
+ * takes at most 0.1 s, to be sure. */
 bool kube_lease_was_lost(struct kube_lease *lease);
 
-/* The path below /muster/v1 of the parts, each percent-encoded, to a NULL; the caller frees. NULL:
- * out of memory, or too long. */
+/* Returns the path below /muster/v1 of the parts, each percent-encoded, up to a NULL; the caller
+ * frees it. NULL: out of memory, or too long. */
 char *kube_muster_path(const char *first, ...) __attribute__((sentinel));
 
-/* A path of ours with a query, the same way. */
+/* Returns one of our own paths with a query, in the same way. */
 char *kube_path_with(const char *path, const struct kube_query *query);
 
-/* The path of a reference with its query, percent-encoded; the caller frees. NULL: out of memory.
- */
+/* Returns the path of a reference with its query, percent-encoded; the caller frees it. NULL: out
+ * of memory. */
 char *kube_path(const struct kube_ref *ref, const struct kube_query *query);

@@ -29,7 +29,7 @@ static void kinds_have_many_names(void **state)
     assert_null(kube_resource_find("deployment"));
 }
 
-/* Two groups have events: the core group's are meant, where nothing says otherwise. */
+/* Two groups have events: the core group's are meant, unless the object says otherwise. */
 static void a_kind_of_two_groups_is_told_apart(void **state)
 {
     (void)state;
@@ -69,7 +69,7 @@ static void paths_are_those_of_kubernetes(void **state)
                "&watch=true");
 }
 
-/* What a user types never leaves its part of the path. */
+/* Nothing that a user types leaves its part of the path. */
 static void names_are_encoded(void **state)
 {
     (void)state;

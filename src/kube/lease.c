@@ -18,7 +18,7 @@ struct kube_lease {
     char path[PATH_BYTES];
     struct kube_stream *stream;
     uv_timer_t retry;
-    uv_timer_t limit; /* for the first holding */
+    uv_timer_t limit; /* limits the wait for the lease */
     int open_timers;
     bool held;
     bool lost;
@@ -67,7 +67,7 @@ static void too_late(uv_timer_t *timer)
     lease->late = true;
 }
 
-/* Turns the loop until the controller holds the lease, or refuses it, or takes too long. */
+/* Runs the loop until the controller holds the lease, refuses it, or takes too long. */
 static int wait_held(struct kube_lease *lease, struct muster_err *err)
 {
     uv_timer_start(&lease->limit, too_late, KUBE_REQUEST_MS, 0);

@@ -16,7 +16,7 @@
 enum {
     TRIES = 3,
     US_PER_MS = 1000,
-    PAUSE_MAX_MS = 5000, /* a caller that asks for more is not asked again */
+    PAUSE_MAX_MS = 5000, /* if the server asks for a longer pause, there is no further try */
 };
 
 struct exchange {
@@ -26,15 +26,15 @@ struct exchange {
     const char *body; /* or NULL */
     size_t body_bytes;
     bool table;
-    const struct kube *kube; /* whose hurry_when and say_slow are looked at */
-    int64_t hurried_ms;      /* when hurry_when was seen to be set; 0: not yet */
+    const struct kube *kube; /* has hurry_when and say_slow */
+    int64_t hurried_ms;      /* when hurry_when was first seen set; 0: not yet */
     curl_off_t moved_bytes;
-    int64_t moved_ms; /* when bytes moved last */
+    int64_t moved_ms; /* when bytes last moved */
     bool said_slow;
     struct buf reply;
     long http_status;
-    int64_t sent_ms;        /* when it was told who we are */
-    int64_t retry_after_ms; /* < 0: not asked for */
+    int64_t sent_ms;        /* when it was authorized */
+    int64_t retry_after_ms; /* < 0: the server named no time */
     char problem[CURL_ERROR_SIZE];
 };
 
@@ -60,7 +60,7 @@ static int add_header(struct curl_slist **headers, const char *name, const char 
     return more ? 0 : MUSTER_ENOMEM;
 }
 
-/* On failure *ret has the headers that were made until then. */
+/* Makes the headers; on failure *ret has those that were made until then. */
 static int make_headers(struct kube *kube, struct exchange *x, struct curl_slist **ret,
                         struct muster_err *err)
 {
@@ -78,7 +78,8 @@ static long limit_ms(const struct kube *kube)
     return kube->hurried ? KUBE_HURRIED_MS : KUBE_REQUEST_MS;
 }
 
-/* A caller in a hurry has a short limit, which the error names. */
+/* Calls say_slow after a silence, but not in a hurry: then the limit is short, and the error names
+ * it. */
 static void watch_for_silence(struct exchange *x, curl_off_t bytes)
 {
     const struct kube *kube = x->kube;
@@ -93,7 +94,7 @@ static void watch_for_silence(struct exchange *x, curl_off_t bytes)
     }
 }
 
-/* curl asks once a second at least. */
+/* curl calls this at least once a second. */
 static int on_progress(void *context, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
                        curl_off_t up)
 {
@@ -133,7 +134,8 @@ static CURLcode transfer(struct kube *kube, struct exchange *x, struct curl_slis
     return result;
 }
 
-/* Whether a request may be sent again after a broken connection: a create might happen twice. */
+/* Whether a request may be sent again after a broken connection: not a POST, which might create an
+ * object twice. */
 static bool may_repeat(const struct exchange *x, CURLcode result)
 {
     return result == CURLE_COULDNT_CONNECT ||
@@ -158,8 +160,8 @@ static int attempt(struct kube *kube, struct exchange *x, CURLcode *ret_result,
     return r;
 }
 
-/* For an answer that is not final (a busy server, or a token that was renewed meanwhile), how long
- * to wait before the next try; < 0: the answer is final. */
+/* If an answer is not final (a busy server, or a token that was renewed meanwhile), returns how
+ * long to wait before the next try; < 0: the answer is final. */
 static int64_t next_try_ms(struct kube *kube, const struct exchange *x)
 {
     if (x->http_status == RETRY_UNAUTHORIZED) {
@@ -251,7 +253,7 @@ static int request(struct kube *kube, struct exchange *x, const json_t *body, js
     return ask(kube, x, ret, err);
 }
 
-/* Without a name the path would be that of all objects of the kind. */
+/* Refuses a missing name: the path would be that of all objects of the kind. */
 static int check_name(const struct exchange *x, const struct kube_ref *ref, struct muster_err *err)
 {
     bool of_one = strcmp(x->method, "DELETE") == 0 || strcmp(x->method, "PATCH") == 0;
@@ -294,7 +296,8 @@ static struct kube_query write_query(const struct kube *kube)
     return (struct kube_query){.more = kube->dry_run ? "dryRun=All" : NULL};
 }
 
-/* As kubectl: a file that was written by get has one, and an API server refuses it. */
+/* Removes resourceVersion, as kubectl does: a file that was written by get has one, and an API
+ * server refuses it. */
 static json_t *without_version(const json_t *object)
 {
     json_t *copy = json_copy((json_t *)object);

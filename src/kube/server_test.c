@@ -15,9 +15,9 @@
 
 enum { REQUEST_BYTES = 8192 };
 
-/* What is asked next, and what is answered; NULL: the connection is closed without an answer. */
+/* The expected next request, and its answer; NULL: the connection is closed without an answer. */
 struct act {
-    const char *asked; /* what the request begins with */
+    const char *asked; /* the beginning of the request */
     const char *status;
     const char *body;
 };
@@ -41,7 +41,7 @@ static void answer(int fd, const struct act *act)
     }
 }
 
-/* A look whether the server is there asks nothing. */
+/* Serves one connection; a client that only checks whether the server is there sends no request. */
 static void serve_one(struct server *s, int fd)
 {
     char request[REQUEST_BYTES] = "";
@@ -53,7 +53,7 @@ static void serve_one(struct server *s, int fd)
     if (act && strncmp(request, act->asked, strlen(act->asked)) == 0) {
         s->done++;
         answer(fd, act);
-    } else if (act) { /* after the last act nobody is answered */
+    } else if (act) { /* after the last act nothing is answered */
         snprintf(s->strange, sizeof s->strange, "%s", request);
     }
 }
@@ -120,7 +120,7 @@ static struct kube_ref map_a(void)
     return (struct kube_ref){kube_resource_find("configmaps"), "default", "a", NULL};
 }
 
-/* The controller was killed while it held the request: reading again does no harm. */
+/* The controller was killed during the request: reading again does no harm. */
 static void what_may_be_asked_twice_is(void **state)
 {
     (void)state;
@@ -215,7 +215,8 @@ static void run_until(struct client *c, const struct seen *seen, size_t count)
     "{\"metadata\":{\"resourceVersion\":\"" version "\"},\"items\":[" items "]}"
 #define TOO_OLD "{\"kind\":\"Status\",\"code\":410,\"reason\":\"Expired\",\"message\":\"too old\"}"
 
-/* What went and came while nobody watched is told from the new list, once. */
+/* Objects that were deleted or created while nobody watched are reported from the new list,
+ * once. */
 static void an_expired_watch_lists_again(void **state)
 {
     (void)state;

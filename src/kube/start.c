@@ -29,9 +29,9 @@
 
 enum { POLL_MS = 5, LOSER_MS = 500, STARTS_MAX = 10, LOG_TAIL_BYTES = 4096 };
 
-enum { LOST = 1 }; /* to another controller, which does not answer */
+enum { LOST = 1 }; /* the race, against another controller, which does not answer */
 
-/* -1: nobody listens. */
+/* Returns a connection; -1: nobody listens. */
 static int connect_socket(const struct kube *kube)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -59,8 +59,8 @@ pid_t kube_controller_pid(const struct kube *kube)
     return fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.pid : 0;
 }
 
-/* Runs in the child: it gets a session and log of its own, and none of our descriptors or signal
- * masks. */
+/* Runs in the child, which gets a session and a log of its own, and none of our descriptors or
+ * signal masks. */
 static void become_controller(const struct kube *kube, int log_fd)
 {
     setsid();
@@ -82,8 +82,8 @@ static void become_controller(const struct kube *kube, int log_fd)
     _exit(71);
 }
 
-/* What the controller said last since its log had `start` bytes; "" when nothing. The log may have
- * been put aside meanwhile, and a new one begun. */
+/* Reads the last line that the controller has written since its log had `start` bytes; "" if there
+ * is none. The log may have been rotated meanwhile. */
 static void read_complaint(const char *log_path, off_t start, char *ret, size_t size)
 {
     struct stat info;
@@ -102,13 +102,13 @@ static void read_complaint(const char *log_path, off_t start, char *ret, size_t 
     }
     const char *last = strrchr(tail, '\n');
     last = last ? last + 1 : tail;
-    /* A program's own error line says who speaks; we say it ourselves. */
+    /* A program's own error line names the program; our message does that itself. */
     last += strncmp(last, "muster: ", 8) == 0 ? 8 : 0;
     snprintf(ret, size, "%s", last);
 }
 
-/* The reason why a controller ended without writing one. A library that is refused a thread aborts.
- */
+/* Makes the error for a controller that ended without a message. A library that cannot start a
+ * thread aborts. */
 static int say_end(int status, const char *log_path, int code, struct muster_err *err)
 {
     const char *name = WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
@@ -141,7 +141,7 @@ static int gave_up(const struct kube *kube, off_t start, const char *log_path, i
                            "some space and try again",
                            log_path);
     }
-    int limited = soft_limits_check(err); /* its log is a file, too */
+    int limited = soft_limits_check(err); /* the limit of file sizes applies to its log, too */
     return limited < 0 ? limited : say_end(status, log_path, code, err);
 }
 
@@ -162,7 +162,7 @@ static int wait_for(struct kube *kube, pid_t child, off_t start, const char *log
         }
         if (!ended && waitpid(child, &status, WNOHANG) == child) {
             ended = true;
-            /* Only the controller that lost a race ends in good order. */
+            /* Only a controller that lost a race ends with exit code 0. */
             limit_ms = ended_in_order(status) ? waited_ms + LOSER_MS : 0;
         }
         usleep(POLL_MS * 1000);

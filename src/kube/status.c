@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Our code for what a Kubernetes API says by this HTTP status. */
+/* Returns our code for what a Kubernetes API means by this HTTP status. */
 static int code_of(long http_status)
 {
     static const struct {
@@ -25,7 +25,7 @@ static int code_of(long http_status)
     return http_status >= 500 ? MUSTER_EINTERNAL : MUSTER_EINVAL;
 }
 
-/* What an API server says of a path of no resource that it knows. */
+/* Whether the answer is an API server's for a path of no resource that it knows. */
 static bool is_unknown_kind(long http_status, const char *body)
 {
     static const char unknown[] = "404 page not found";

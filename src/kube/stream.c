@@ -16,7 +16,7 @@ struct kube_stream {
     struct kube *kube;
     struct transfer *transfer;
     struct kube_stream_events events;
-    struct buf refusal; /* the answer of a request that was refused */
+    struct buf refusal; /* the body of a refusal */
     struct kube_stream *prev, *next;
 };
 
@@ -40,7 +40,7 @@ static int outcome(struct kube_stream *s, const struct transfer_result *result,
         return muster_fail(err, MUSTER_EUNAVAIL, "the connection to %s was lost: %s", s->kube->peer,
                            curl_easy_strerror((CURLcode)result->curl_code));
     }
-    if (result->http_status == RETRY_UNAUTHORIZED) { /* the next connection shows another token */
+    if (result->http_status == RETRY_UNAUTHORIZED) { /* the next connection uses another token */
         (void)kube_endpoint_token_refused(s->kube->endpoint, result->sent_ms, clock_ms());
     }
     if (result->http_status >= HTTP_REFUSED) {
@@ -56,7 +56,7 @@ static void on_end(void *context, const struct transfer_result *result)
     struct muster_err err = MUSTER_ERR_INIT;
     int code = outcome(s, result, &err);
     struct kube_stream_events events = s->events;
-    s->transfer = NULL; /* it has freed itself */
+    s->transfer = NULL; /* the transfer has freed itself */
     kube_stream_close(s);
     events.end(events.context, code, &err);
 }

@@ -71,7 +71,7 @@ static int ask(int fd, const char *path, const char *protocol, const json_t *bod
     return send_all(fd, request, strlen(request), err);
 }
 
-/* Reads the head byte by byte, and nothing after it: that belongs to the next protocol. */
+/* Reads the head byte by byte, and nothing after it: what follows belongs to the next protocol. */
 static int read_head(int fd, char head[HEAD_BYTES_MAX], struct muster_err *err)
 {
     size_t used = 0;

@@ -17,22 +17,22 @@
 enum {
     LINE_BYTES_MAX = 16 << 20,
     VERSION_BYTES = 32,
-    FAILURES_MAX = 6, /* that make the pause longer: to 6.4 s */
+    FAILURES_MAX = 6, /* failures that make the pause longer: to 6.4 s */
 };
 
 struct kube_watch {
     struct kube *kube;
     struct kube_ref ref;
     struct kube_query query;
-    char *namespace, *name, *labels, *fields; /* what ref and query point to */
+    char *namespace, *name, *labels, *fields; /* the strings that ref and query point to */
     struct kube_watch_events events;
     char version[VERSION_BYTES];
     json_t *known; /* "namespace/name" -> object; empty for Tables */
     struct buf line;
     struct kube_stream *stream;
     uv_timer_t retry, look;
-    int open;     /* handles that are not closed */
-    int failures; /* one after another, of a cluster's API server */
+    int open;     /* handles that are not yet closed */
+    int failures; /* of a cluster's API server, in a row */
     bool stopped;
     bool expired; /* the version is too old: list again */
 };
@@ -63,7 +63,7 @@ static void update_known(struct kube_watch *w, enum kube_change change, json_t *
     }
 }
 
-/* Lists leave out what all items share; an object that is handed on says what it is. */
+/* Adds kind and apiVersion to an item, because a list does not repeat them for each item. */
 static void name_kind(const struct kube_watch *w, json_t *object)
 {
     if (!json_object_get(object, "kind")) {
@@ -101,7 +101,7 @@ static bool listed(const json_t *items, const char *key)
     return false;
 }
 
-/* What we knew and the list no longer has. */
+/* Reports objects that we knew and that the list no longer has. */
 static void tell_gone(struct kube_watch *w, const json_t *items)
 {
     const char *key;
@@ -211,7 +211,8 @@ static int follow(struct kube_watch *w, struct muster_err *err)
     return kube_stream_open(w->kube, &w->ref, &query, &events, &w->stream, err);
 }
 
-/* A new controller, then the same stream; the list only where the version is too old. */
+/* Ensures that a controller runs, then opens the same stream; it lists again only if the version is
+ * too old. */
 static void again(uv_timer_t *timer)
 {
     struct kube_watch *w = timer->data;
@@ -227,7 +228,8 @@ static void again(uv_timer_t *timer)
     }
 }
 
-/* A wait for our own controller starts it; a cluster's API server is given time. */
+/* Opens the watch again later: a wait for our own controller starts it; a cluster's API server
+ * needs time. */
 static void retry_later(struct kube_watch *w)
 {
     if (!w->stopped) {
@@ -287,7 +289,7 @@ static char *copy(const char *text)
     return text ? strdup(text) : NULL;
 }
 
-/* One object is watched as the collection that holds it alone. */
+/* Copies the target; one object is watched as the collection that has only this object. */
 static int copy_target(struct kube_watch *w, const struct kube_ref *ref,
                        const struct kube_query *query)
 {

@@ -12,7 +12,7 @@
 enum { REPLY_BYTES_MAX = 256 << 20 };
 
 struct cluster_call {
-    struct turn turn; /* first */
+    struct turn turn; /* must be the first member */
     struct kube_cluster *k;
     struct wire_request wire;
     cluster_done_fn *done;
@@ -20,14 +20,14 @@ struct cluster_call {
     struct transfer *transfer; /* while it is sent */
     struct buf reply;
     bool without_managers;
-    char *namespace; /* NULL: none */
+    char *namespace; /* NULL: the request has none */
     int tried;
-    bool repeated; /* a write, of which a try may have been carried out */
-    bool finished; /* its owner is being told */
+    bool repeated; /* a write, and an earlier try may have been carried out */
+    bool finished; /* its owner is being called */
     struct cluster_call *prev, *next;
 };
 
-/* Nothing of it is left but its memory. */
+/* Takes the call out of everything; only its memory is left. */
 static void detach(struct cluster_call *call)
 {
     transfer_cancel(call->transfer);
@@ -46,8 +46,8 @@ static void free_call(struct cluster_call *call)
     free(call);
 }
 
-/* Tells the owner, which may send, cancel and close as it likes; then requests that waited may be
- * sent. */
+/* Gives the owner the answer; the owner may send, cancel and close in its callback. Then requests
+ * that waited may be sent. */
 static void finish(struct cluster_call *call, const struct cluster_answer *answer)
 {
     struct kube_cluster *k = call->k;
@@ -67,7 +67,7 @@ static void on_data(void *context, const char *bytes, size_t count)
     buf_add(&call->reply, bytes, count);
 }
 
-/* No answer, or not all of one. */
+/* Returns the answer for a request that got none, or only a part of one. */
 static struct cluster_answer no_answer(const struct cluster_call *call,
                                        const struct transfer_result *result)
 {
@@ -103,14 +103,15 @@ static struct cluster_answer understand(struct cluster_call *call,
     return answer;
 }
 
-/* What the next try would find again: a certificate that is not believed, or cannot be read. */
+/* Whether the next try would fail in the same way: a certificate that is not trusted or cannot be
+ * read. */
 static bool is_permanent(int curl_code)
 {
     return curl_code == CURLE_PEER_FAILED_VERIFICATION || curl_code == CURLE_SSL_CERTPROBLEM ||
            curl_code == CURLE_SSL_CACERT_BADFILE;
 }
 
-/* < 0: this was the last try. */
+/* Returns the time of the next try; < 0: this was the last one. */
 static int64_t next_try_ms(struct cluster_call *call, const struct transfer_result *result)
 {
     struct kube_cluster *k = call->k;
@@ -134,7 +135,8 @@ static int64_t next_try_ms(struct cluster_call *call, const struct transfer_resu
                                                                             : now_ms + delay_ms;
 }
 
-/* An API server without its etcd asks for a write once more that etcd may have had. */
+/* Whether the write may have been carried out: an API server that has lost its etcd asks for a
+ * repetition, although etcd may have done the write. */
 static bool may_have_written(const struct cluster_call *call, const struct transfer_result *result)
 {
     bool answered = result->curl_code == CURLE_OK;
@@ -144,7 +146,7 @@ static bool may_have_written(const struct cluster_call *call, const struct trans
 static void on_end(void *context, const struct transfer_result *result)
 {
     struct cluster_call *call = context;
-    call->transfer = NULL; /* it frees itself */
+    call->transfer = NULL; /* the transfer frees itself */
     kube_cluster_count(call->k, call->wire.method, result);
     kube_cluster_took(call->k, call->wire.method, result->sent_ms);
     int64_t due_ms = next_try_ms(call, result);
@@ -159,7 +161,7 @@ static void on_end(void *context, const struct transfer_result *result)
     kube_cluster_pump(call->k);
 }
 
-/* What cannot be started for want of memory is tried again until its deadline. */
+/* Starts the call. If there is no memory to start it, it is tried again until its deadline. */
 static void start(struct turn *turn)
 {
     struct cluster_call *call = (struct cluster_call *)turn;

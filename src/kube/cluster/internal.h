@@ -8,12 +8,12 @@
 #include "kube/transport/transport.h"
 
 struct kube_cluster {
-    struct cluster base; /* first */
+    struct cluster base; /* must be the first member */
     struct transport *transport;
     struct kube_endpoint *endpoint;
     struct pace queue;
     struct retry_chance chance;
-    uv_timer_t tick; /* when the queue wants to be looked at */
+    uv_timer_t tick; /* when to look at the queue */
     struct cluster_call *calls;
     struct cluster_watch *watches;
     struct kube_cluster_count counts[KUBE_CLUSTER_COUNTS_MAX];
@@ -22,22 +22,23 @@ struct kube_cluster {
     size_t time_count;
 };
 
-/* Something that is in the queue: a call, or a watch's next request. */
+/* An entry of the queue: a call, or a watch's next request. */
 struct turn {
-    struct pace_item item;            /* first */
-    void (*start)(struct turn *turn); /* its turn has come; no callback of an owner's from within */
-    void (*late)(struct turn *turn);  /* its deadline is over; it is out of the queue */
+    struct pace_item item;            /* must be the first member */
+    void (*start)(struct turn *turn); /* its turn has come; must not call an owner's callback */
+    void (*late)(struct turn *turn);  /* its deadline is over; it was taken out of the queue */
 };
 
 int64_t kube_cluster_now_ms(void);
 
-/* A request was answered, or is over without an answer. */
+/* Counts a request that was answered, or has ended without an answer. */
 void kube_cluster_count(struct kube_cluster *k, const char *method,
                         const struct transfer_result *result);
-/* One that was sent at since_ms, and is no watch, is over. */
+/* Records the time of a request that was sent at since_ms and has ended; not for watches. */
 void kube_cluster_took(struct kube_cluster *k, const char *method, int64_t since_ms);
 
-/* Starts what may be started; calls back nobody. After each change of the queue. */
+/* Starts the requests that may be started; makes no callbacks. Called after each change of the
+ * queue. */
 void kube_cluster_pump(struct kube_cluster *k);
 
 /* call.c */

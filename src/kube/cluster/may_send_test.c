@@ -17,13 +17,13 @@ enum { REQUESTS = 4, CONNECTIONS_MAX = 2 * REQUESTS, BYTES = 4096, TIMEOUT_MS = 
 
 static const struct cluster_resource pods = {"", "v1", "pods", "Pod", true};
 
-/* ---- A server that keeps connections, and counts the bodies that it gets ---- */
+/* ---- A server that keeps connections, and counts the bodies that it receives ---- */
 
 struct server {
     int listener;
     int port;
     pthread_t thread;
-    int bodies; /* the thread's, until it is joined */
+    int bodies; /* used by the thread until it is joined */
 };
 
 static bool serve(struct server *s, int fd)
@@ -90,7 +90,7 @@ static void stop_server(struct server *s)
 struct client {
     uv_loop_t loop;
     struct cluster *cluster;
-    int allowed; /* so often it may send yet; < 0: always */
+    int allowed; /* how often it may still send; < 0: always */
     int refused;
     int answers;
 };
@@ -145,7 +145,7 @@ static void stop_client(struct client *c)
     assert_int_equal(uv_loop_close(&c->loop), 0);
 }
 
-/* The second time all connections are there, so that one turn of the loop sends all. */
+/* The second time all connections exist, so that one turn of the loop sends all requests. */
 static void each_request_is_asked_for(void **state)
 {
     (void)state;

@@ -42,7 +42,7 @@ static void start(struct scene *s)
     write_plugin(s, "#!/bin/sh\nexit 3\n");
     assert_int_equal(uv_loop_init(&s->loop), 0);
     struct target target = {
-        .server = strdup("http://127.0.0.1:1"), /* nobody listens there */
+        .server = strdup("http://127.0.0.1:1"), /* no server listens there */
         .exec_folder = strdup(s->folder),
         .exec = json_pack("{s:s, s:s, s:s}", "apiVersion", V1, "command", "./plugin",
                           "interactiveMode", "Never"),

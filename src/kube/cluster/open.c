@@ -44,7 +44,7 @@ const struct kube_cluster_count *kube_cluster_counts(const struct cluster *clust
 
 void kube_cluster_took(struct kube_cluster *k, const char *method, int64_t since_ms)
 {
-    /* those of Kubernetes' own components */
+    /* the buckets of Kubernetes' own components */
     static const double limits[] = {0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60};
     size_t i = 0;
     while (i < k->time_count && strcmp(k->times[i].method, method) != 0) {
@@ -93,7 +93,7 @@ void kube_cluster_pump(struct kube_cluster *k)
         uv_timer_stop(&k->tick);
         return;
     }
-    uv_update_time(k->tick.loop); /* a timer counts from the loop's time, which may be long ago */
+    uv_update_time(k->tick.loop); /* a timer counts from the loop's time, which may be old */
     uv_timer_start(&k->tick, on_tick, wake_ms > now_ms ? (uint64_t)(wake_ms - now_ms) : 0, 0);
 }
 

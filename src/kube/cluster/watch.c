@@ -14,29 +14,29 @@
 enum {
     LINE_BYTES_MAX = 16 << 20,
     PAGE_BYTES_MAX = 256 << 20,
-    LASTS_MIN_S = 300, /* as client-go: the server ends a watch after 5 to 10 minutes */
+    LASTS_MIN_S = 300, /* as in client-go: the server ends a watch after 5 to 10 minutes */
     PAGE_MS = 60000,
     SILENCE_MS = 150000, /* bookmarks come each minute */
     BACKOFF_FIRST = 100,
     BACKOFF_MAX = 30000,
-    BACKOFF_UNHEARD_MAX = 10000, /* while nobody answers at all */
+    BACKOFF_UNHEARD_MAX = 10000, /* while no server answers */
 };
 
 struct cluster_watch {
-    struct turn turn; /* first */
+    struct turn turn; /* must be the first member */
     struct kube_cluster *k;
     struct cluster_scope scope;
-    char *texts[3]; /* what scope points to */
+    char *texts[3]; /* the strings that scope points to */
     cluster_watch_fn *fn;
     void *arg;
     struct watch_follow follow;
     struct watch_decoder decoder;
-    struct buf page; /* of a list; of a refusal */
+    struct buf page; /* of a list, or of a refusal */
     struct transfer *transfer;
     int64_t started_ms;
-    bool is_page; /* what is under way */
-    bool unheard; /* to what was asked last there was no answer */
-    int busy;     /* its owner is being told */
+    bool is_page; /* the request in progress asks for a page */
+    bool unheard; /* the last request got no answer */
+    int busy;     /* its owner is being called */
     bool stopped;
     struct cluster_watch *prev, *next;
 };
@@ -66,7 +66,7 @@ static void tell_begin(struct cluster_watch *w)
     }
 }
 
-/* Its request is under way no more, and the next one waits until due_ms. */
+/* Ends the watch's request; the next one waits until due_ms. */
 static void ask_again(struct cluster_watch *w, int64_t due_ms)
 {
     transfer_cancel(w->transfer);
@@ -107,7 +107,7 @@ static void tell_trouble(struct cluster_watch *w, int code, const char *message)
     tell(w, &(struct cluster_change){.news = CLUSTER_TROUBLE, .code = code, .message = message});
 }
 
-/* Tells one event after the other; false when the stream is of no use any more. */
+/* Reports one event after the other; returns false if the stream cannot be used any more. */
 static bool take_events(struct cluster_watch *w)
 {
     struct watch_event event;
@@ -149,7 +149,7 @@ static void on_data(void *context, const char *bytes, size_t count)
     }
 }
 
-/* Lists leave out what all items share; an object that is handed on says what it is. */
+/* Adds kind and apiVersion to an item, because a list does not repeat them for each item. */
 static void name_kind(const struct cluster_resource *resource, json_t *object)
 {
     char group_version[128];
@@ -174,14 +174,14 @@ static void take_page(struct cluster_watch *w, const json_t *list)
         }
     }
     if (watch_follow_page(&w->follow, list, &news) < 0) {
-        w->follow.failures++; /* out of memory: the same page again */
+        w->follow.failures++; /* out of memory: request the same page again */
         tell_trouble(w, MUSTER_ENOMEM, "out of memory");
         return;
     }
     tell_news(w, news, NULL);
 }
 
-/* A whole answer that is a page, or a refusal. */
+/* Processes a whole answer that is a page, or a refusal. */
 static void take_answer(struct cluster_watch *w, const struct transfer_result *result)
 {
     struct cluster_answer answer;
@@ -210,7 +210,7 @@ static void on_end(void *context, const struct transfer_result *result)
         kube_cluster_took(w->k, "GET", w->started_ms);
     }
     int64_t lasted_ms = kube_cluster_now_ms() - w->started_ms;
-    w->transfer = NULL; /* it frees itself */
+    w->transfer = NULL; /* the transfer frees itself */
     w->unheard = result->http_status == 0;
     w->busy++;
     if (complete && (w->is_page || result->http_status >= 300)) {
@@ -230,7 +230,8 @@ static void on_end(void *context, const struct transfer_result *result)
     }
 }
 
-/* What is resumed where nothing happens has no other news. */
+/* Reports that the server answers: if nothing changes on the server, a resumed watch reports
+ * nothing else. */
 static void on_head(void *context)
 {
     struct cluster_watch *w = context;

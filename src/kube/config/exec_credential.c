@@ -40,7 +40,7 @@ static int take_status(struct exec_credential *c, const json_t *status, struct m
     return r;
 }
 
-/* Whatever is wrong with it, nothing of it is told. */
+/* If the output is wrong in any way, the error does not quote it. */
 int exec_credential_read(const char *text, size_t bytes, const char *api_version,
                          struct exec_credential *ret, struct muster_err *err)
 {

@@ -52,13 +52,13 @@ int exec_plugin_check(const json_t *exec, struct muster_err *err)
     return 0;
 }
 
-/* ---- What it is given ---- */
+/* ---- What the plugin gets ---- */
 
 struct plugin {
-    char *words[WORDS_MAX]; /* borrowed, to a NULL */
-    char *own[WORDS_MAX];   /* "NAME=value": KUBERNETES_EXEC_INFO first */
+    char *words[WORDS_MAX]; /* borrowed, NULL-terminated */
+    char *own[WORDS_MAX];   /* "NAME=value": KUBERNETES_EXEC_INFO comes first */
     char **env;
-    char *path; /* of the command, where it has a slash */
+    char *path; /* of the command, if it contains a slash */
     bool interactive;
 };
 
@@ -118,7 +118,8 @@ static int give_environment(struct plugin *p, const struct target *t, struct mus
     return p->env || r < 0 ? r : err_no_memory(err);
 }
 
-/* A name is looked for on PATH; what has a slash is relative to the kubeconfig's folder. */
+/* Sets the command. A name is looked up on PATH; a path with a slash is relative to the
+ * kubeconfig's folder. */
 static int give_words(struct plugin *p, const struct target *t, struct muster_err *err)
 {
     const char *command = doc_text(t->exec, "command", "");
@@ -150,7 +151,7 @@ static int prepare(struct plugin *p, const struct target *t, struct muster_err *
     return r < 0 ? r : give_words(p, t, err);
 }
 
-/* ---- Running it ---- */
+/* ---- Running the plugin ---- */
 
 static void become(const struct plugin *p, int out)
 {
@@ -165,7 +166,7 @@ static void become(const struct plugin *p, int out)
     _exit(CANNOT_START);
 }
 
-/* Reads until the end of its output, its time limit, or the most that it may print. */
+/* Reads until the output ends, the time is over, or the plugin has printed more than it may. */
 static int read_all(int fd, int64_t until_ms, struct buf *ret, struct muster_err *err)
 {
     for (;;) {
@@ -192,7 +193,7 @@ static int read_all(int fd, int64_t until_ms, struct buf *ret, struct muster_err
     }
 }
 
-/* It has closed its output, and is given the rest of its time to end. */
+/* Waits for a plugin that has closed its output; it may use the rest of its time to end. */
 static int wait_for(pid_t child, int64_t until_ms, int *ret_status)
 {
     struct timespec pause = {.tv_nsec = 2000000};

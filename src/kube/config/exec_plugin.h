@@ -19,17 +19,18 @@ enum { EXEC_PLUGIN_MS = 60000, EXEC_OUTPUT_BYTES_MAX = 1 << 20 };
 struct exec_credential {
     char *token;
     char *cert_pem, *key_pem;
-    int64_t expires_unix_ms; /* INT64_MAX: it does not say */
+    int64_t expires_unix_ms; /* INT64_MAX: it does not expire */
 };
 
-/* MUSTER_EUNSUPPORTED when a kubeconfig's `exec` is not what this can run; before anything runs. */
+/* Returns MUSTER_EUNSUPPORTED if this cannot run the `exec` of a kubeconfig; runs nothing. */
 int exec_plugin_check(const json_t *exec, struct muster_err *err);
 
-/* Runs the target's. MUSTER_EUNAUTH says which program gave no credential, and why. */
+/* Runs the target's plugin. The error of MUSTER_EUNAUTH names the program that gave no credential,
+ * and why. */
 int exec_plugin_run(const struct target *target, int64_t limit_ms, struct exec_credential *ret,
                     struct muster_err *err);
 
-/* What a plugin printed; pure. `api_version` is what was asked for. */
+/* Reads what a plugin printed; pure. `api_version` is the version that was asked for. */
 int exec_credential_read(const char *text, size_t bytes, const char *api_version,
                          struct exec_credential *ret, struct muster_err *err);
 void exec_credential_done(struct exec_credential *credential);

@@ -21,7 +21,7 @@ struct scene {
     struct muster_err err;
 };
 
-/* A plugin that is this shell script, called with two arguments. */
+/* Starts with a plugin that is this shell script, called with two arguments. */
 static void start(struct scene *s, const char *script)
 {
     char path[PATH_BYTES];

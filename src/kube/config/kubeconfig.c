@@ -45,7 +45,7 @@ static int add_entry(json_t *entries, const char *name, json_t *is, const struct
         json_pack("{s:s, s:s, s:O}", "at", source->file, "folder", source->folder, "is", is));
 }
 
-/* The list at `list` of {name:, `key`: {…}}. */
+/* Adds the entries of the list at `list`: {name:, `key`: {…}}. */
 static int add_list(json_t *entries, const json_t *doc, const char *list, const char *key,
                     const struct source *source, struct muster_err *err)
 {
@@ -113,7 +113,7 @@ int kubeconfig_add(struct kubeconfig *config, const char *text, const char *file
     } else if (yaml.document_count > 0 && yaml.documents[0].doc) {
         r = add_document(config, yaml.documents[0].doc, &source, err);
     }
-    yaml_done(&yaml); /* an empty file says nothing, and is no fault */
+    yaml_done(&yaml); /* an empty file has no entries, and is not an error */
     return r;
 }
 
@@ -137,7 +137,7 @@ static const json_t *entry(const json_t *entries, const char *what, const char *
     return found;
 }
 
-/* One of our texts from the entry's field; "" is none, as in Go. */
+/* Copies a text from the entry's field; "" counts as missing, as in Go. */
 static int take_text(char **ret, const json_t *found, const char *field, struct muster_err *err)
 {
     const char *value = doc_text(doc_at(found, "is"), field, "");
@@ -146,7 +146,7 @@ static int take_text(char **ret, const json_t *found, const char *field, struct 
     return *value && !*ret ? err_no_memory(err) : 0;
 }
 
-/* The text from base64 in FIELD-data; where there is none, the name of a file from FIELD. */
+/* Takes the text from base64 in FIELD-data, or else the name of a file from FIELD. */
 static int take_data(char **ret_text, char **ret_file, const json_t *found, const char *field,
                      struct muster_err *err)
 {
@@ -178,7 +178,8 @@ static int take_cluster(struct target *t, const json_t *found, struct muster_err
     return r;
 }
 
-/* Ways to log in that kubectl knows and this does not: told, as the request would be refused. */
+/* Refuses the ways to log in that kubectl knows but this does not, because the server would refuse
+ * the request. */
 static int refuse_unknown(const json_t *found, struct muster_err *err)
 {
     static const char *const unknown[] = {"auth-provider", "as", "as-uid", "as-groups"};
@@ -193,7 +194,7 @@ static int refuse_unknown(const json_t *found, struct muster_err *err)
     return 0;
 }
 
-/* A token that is there needs no plugin. */
+/* Takes the exec plugin; it is not needed if there is a token. */
 static int take_exec(struct target *t, const json_t *found, struct muster_err *err)
 {
     json_t *exec = doc_at(doc_at(found, "is"), "exec");

@@ -35,7 +35,7 @@ void target_done(struct target *target)
     target->exec = NULL;
 }
 
-/* A file takes the place of nothing: a text that is given in the configuration itself counts. */
+/* Reads the file, unless the configuration itself has the text. */
 static int read_into(char **text, const char *file, struct muster_err *err)
 {
     size_t bytes;
@@ -78,7 +78,7 @@ static int account_file(char **ret, const char *folder, const char *name, struct
     return *ret ? 0 : err_no_memory(err);
 }
 
-/* The namespace's file is missing where a pod has an account without it; "default" then. */
+/* Reads the namespace's file; if a pod has an account without this file, it is "default". */
 static int read_namespace(struct target *t, const char *folder, struct muster_err *err)
 {
     size_t bytes;

@@ -10,7 +10,7 @@
 
 enum { MS_PER_S = 1000, DURATION_S_MAX = 3600 };
 
-/* metav1.MicroTime: always six digits. */
+/* Prints a metav1.MicroTime: always six digits. */
 static void print_micro_time(int64_t unix_ms, char ret[TIMESTAMP_BYTES])
 {
     char seconds[TIMESTAMP_BYTES];
@@ -18,13 +18,14 @@ static void print_micro_time(int64_t unix_ms, char ret[TIMESTAMP_BYTES])
     (void)snprintf(ret, TIMESTAMP_BYTES, "%.19s.%03d000Z", seconds, (int)(unix_ms % MS_PER_S));
 }
 
-/* Compares as many bytes as were kept. */
+/* Compares only as many bytes as were kept. */
 static bool is_kept(const char kept[ELECTION_TEXT_BYTES], const char *text)
 {
     return strncmp(kept, text, ELECTION_TEXT_BYTES - 1) == 0;
 }
 
-/* Only a change that the holder itself writes counts as a sign of life. */
+/* Takes a look at the Lease. Only a change that the holder itself writes counts as a sign of
+ * life. */
 static void look(struct election *e, const json_t *lease, int64_t now_ms)
 {
     const char *holder = doc_text(lease, "spec.holderIdentity", "");

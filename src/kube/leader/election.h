@@ -23,27 +23,27 @@ enum {
 };
 
 struct election {
-    char identity[ELECTION_TEXT_BYTES]; /* ours */
-    /* The Lease as it was when it changed last, and when we saw that. */
+    char identity[ELECTION_TEXT_BYTES]; /* this program's */
+    /* The Lease as of its last change, and when this program saw that change. */
     char holder[ELECTION_TEXT_BYTES];
     char renewed[ELECTION_TEXT_BYTES];
     int64_t seen_ms;
     bool leads;
-    int64_t until_ms; /* the leader may send until then */
+    int64_t until_ms; /* until when the leader may send */
 };
 
 enum election_do { ELECTION_WAIT, ELECTION_CREATE, ELECTION_REPLACE };
 
-/* What is to be done about the Lease (NULL: there is none). *ret_body: what to write, a new
- * reference; only of CREATE and REPLACE. MUSTER_ENOMEM. */
+/* Decides what to do about the Lease (NULL: it does not exist). *ret_body: what to write, a new
+ * reference; only for CREATE and REPLACE. MUSTER_ENOMEM. */
 int election_step(struct election *e, const json_t *lease, int64_t now_ms, int64_t now_unix_ms,
                   enum election_do *ret, json_t **ret_body);
 
-/* The write that was sent then was carried out. */
+/* The write that was sent at that time was carried out. */
 void election_won(struct election *e, int64_t sent_ms);
 
-/* A program that does not lead sends nothing but requests about the Lease. */
+/* Whether requests may be sent; without leadership only requests about the Lease may be. */
 bool election_may_send(const struct election *e, int64_t now_ms);
 
-/* The Lease without a holder, for the next leader. New reference, NULL without memory. */
+/* Returns the Lease without a holder, for the next leader. New reference, NULL without memory. */
 json_t *election_release(const json_t *lease, int64_t now_unix_ms);

@@ -18,7 +18,7 @@ static struct election candidate(const char *identity)
     return e;
 }
 
-/* What it would write; NULL: it waits. */
+/* Returns what it would write; NULL: it waits. */
 static json_t *step(struct election *e, const json_t *lease, int64_t now_ms)
 {
     enum election_do what = ELECTION_WAIT;
@@ -68,7 +68,7 @@ static void another_waits_while_it_changes(void **state)
     json_decref(taken);
 }
 
-/* Another program may call itself what it likes. */
+/* Another program may have any name. */
 static void a_holder_with_a_long_name_is_waited_for_once(void **state)
 {
     (void)state;
@@ -86,7 +86,7 @@ static void a_holder_with_a_long_name_is_waited_for_once(void **state)
     json_decref(taken);
 }
 
-/* The one before is silent well before the next one may begin. */
+/* The previous leader is silent well before the next one may begin. */
 static void who_leads_has_a_deadline(void **state)
 {
     (void)state;
@@ -114,7 +114,7 @@ static void what_was_released_is_taken_at_once(void **state)
     json_decref(taken);
 }
 
-/* A Lease is what others have written: any duration, any text. */
+/* Other programs may have written a Lease with any duration and any text. */
 static void strange_leases(void **state)
 {
     (void)state;

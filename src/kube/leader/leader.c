@@ -24,15 +24,15 @@ struct leader {
     char *namespace, *name;
     struct election election;
     uv_timer_t tick;
-    struct cluster_call *call; /* under way */
-    bool busy;                 /* one is */
-    json_t *lease;             /* as we have written it, or seen it; NULL: to be asked for */
-    int64_t changes;           /* of its holder, until we had it last */
-    int64_t sent_ms;           /* the write that is under way */
+    struct cluster_call *call; /* in progress */
+    bool busy;                 /* a call is in progress */
+    json_t *lease;             /* as last written or read; NULL: must be read */
+    int64_t changes;           /* changes of the holder, as of the last time that we held it */
+    int64_t sent_ms;           /* when the write in progress was sent */
     bool heard;
     bool lost;
-    char waited_for[ELECTION_TEXT_BYTES]; /* the holder, as reported last */
-    void (*released)(void *arg);          /* it is to be given up */
+    char waited_for[ELECTION_TEXT_BYTES]; /* the holder that was reported last */
+    void (*released)(void *arg);          /* not NULL: the Lease is being given up */
 };
 
 static void release(struct leader *l);
@@ -111,7 +111,7 @@ static void on_written(void *arg, const struct cluster_answer *answer)
         l->changes = doc_int(l->lease, "spec.leaseTransitions", 0);
     }
     if (first && won && !election_may_send(&l->election, clock_boot_ms())) {
-        l->election.leads = won = false; /* too late: the next tick asks who has it */
+        l->election.leads = won = false; /* too late: the next tick reads who holds it */
     }
     if (answered(l, answer) && won && first) {
         say(l, LEADER_LEADS, "%s holds lease %s/%s", l->election.identity, l->namespace, l->name);
@@ -119,8 +119,8 @@ static void on_written(void *arg, const struct cluster_answer *answer)
     }
 }
 
-/* A Lease of an earlier owner becomes ours, with a new owner reference: what removes that owner's
- * objects must not remove it. */
+/* Completes the Lease to write. A Lease of an earlier owner gets a new owner reference: a program
+ * that removes that owner's objects must not remove the Lease. */
 static int complete(const struct leader *l, json_t *body)
 {
     struct build b = {0};
@@ -135,7 +135,7 @@ static int complete(const struct leader *l, json_t *body)
 static void wait_for_holder(struct leader *l)
 {
     const char *holder = doc_text(l->lease, "spec.holderIdentity", "");
-    if (l->election.leads) { /* somebody wrote another name */
+    if (l->election.leads) { /* somebody has written another name */
         l->election.until_ms = clock_boot_ms();
         (void)leader_may_send(l);
     } else if (strncmp(l->waited_for, holder, sizeof l->waited_for - 1) != 0) {
@@ -208,7 +208,7 @@ static void on_released(void *arg, const struct cluster_answer *answer)
     l->released(l->options.arg);
 }
 
-/* Nothing is under way. */
+/* Gives the Lease up; no request is in progress. */
 static void release(struct leader *l)
 {
     json_t *body =
@@ -256,7 +256,8 @@ bool leader_has_heard(const struct leader *l)
 
 /* ---- life ---- */
 
-/* A pod's name is its host's; the number makes a container that was started again another one. */
+/* Makes our identity. A pod's name is its host name; the number distinguishes a container that was
+ * restarted. */
 static void name_ourselves(struct leader *l)
 {
     char host[HOST_BYTES] = "host";

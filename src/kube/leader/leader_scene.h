@@ -19,26 +19,26 @@ enum { START_MS = 1000000, PROGRAMS = 2, SCENE_TEXT_BYTES = 1100 };
 
 static const int64_t scene_unix_ms = 1767323045678; /* at START_MS */
 
-/* One request at a time. */
+/* Only one request is in progress at a time. */
 struct call {
     enum cluster_verb verb;
     json_t *body;
-    cluster_done_fn *done; /* NULL: none is under way */
+    cluster_done_fn *done; /* NULL: none is in progress */
     void *arg;
     int64_t timeout_ms;
 };
 
 struct program {
-    struct cluster cluster; /* first */
+    struct cluster cluster; /* must be the first member */
     struct leader *leader;
     struct call call;
     uv_timer_t *timer; /* NULL: stopped */
     uv_timer_cb on_tick;
     int64_t due_ms, every_ms;
-    bool is_cut_off;     /* what it sends is under way until the test says otherwise */
-    bool without_memory; /* … to send anything */
+    bool is_cut_off;     /* its requests stay in progress until the test decides otherwise */
+    bool without_memory; /* no memory to send anything */
     int requests, led, lost, released, cancelled;
-    int said[LEADER_GIVES_UP + 1]; /* how often, by news */
+    int said[LEADER_GIVES_UP + 1]; /* how often each kind of news was reported */
     char text[LEADER_GIVES_UP + 1][SCENE_TEXT_BYTES];
 };
 
@@ -178,14 +178,14 @@ static inline void answer_with(struct program *p, const struct cluster_answer *a
     json_decref(call.body);
 }
 
-/* Carries out what is under way, and answers. */
+/* Carries out the request in progress, and answers it. */
 static inline void answer(struct program *p)
 {
     const struct cluster_answer answer = carry_out(&p->call);
     answer_with(p, &answer);
 }
 
-/* Nobody has answered in time. */
+/* Ends the request in progress: nobody has answered in time. */
 static inline void time_out(struct program *p)
 {
     answer_with(p, &(struct cluster_answer){.code = MUSTER_ETIMEDOUT,
@@ -229,7 +229,7 @@ static inline void note_said(void *arg, enum leader_news news, const char *text)
 static inline struct program *stand(int i, const char *process, json_t *owner)
 {
     static const struct cluster_backend backend = {.send = take_request, .cancel = cancel_request};
-    static uv_loop_t loop; /* it is only handed on */
+    static uv_loop_t loop; /* only passed on, never run */
     struct program *p = scene.opening = &scene.programs[i];
     struct muster_err err = MUSTER_ERR_INIT;
     const struct leader_options options = {.cluster = &p->cluster,
@@ -257,7 +257,7 @@ static inline struct program *next_due(int64_t until_ms)
     return next;
 }
 
-/* What is sent is answered at once, but for those that are cut off. */
+/* Lets time pass; requests are answered at once, except those of programs that are cut off. */
 static inline void let_pass(int64_t ms)
 {
     int64_t until_ms = scene.now_ms + ms;
@@ -299,7 +299,7 @@ static inline void check_holder(const char *holder, int64_t changes)
     assert_int_equal(doc_int(scene.lease, "spec.leaseTransitions", -1), changes);
 }
 
-/* Another program, of which nothing else is known, has written this. */
+/* Writes a Lease of another program, about which nothing else is known. */
 static inline void write_holder(const char *holder)
 {
     json_t *lease = json_deep_copy(scene.lease);

@@ -14,7 +14,7 @@ static void the_first_one_takes_it(void **state)
     assert_false(leader_has_heard(a->leader) || leader_leads(a->leader));
     assert_true(leader_may_send(a->leader) && leader_may_send(NULL));
     let_pass(0);
-    assert_int_equal(a->requests, 2); /* is there one; then make it */
+    assert_int_equal(a->requests, 2); /* reads the Lease, then creates it */
     assert_int_equal(a->led, 1);
     assert_true(leader_has_heard(a->leader) && leader_leads(a->leader));
     assert_string_equal(a->text[LEADER_LEADS], "host_a holds lease here/work");
@@ -24,7 +24,7 @@ static void the_first_one_takes_it(void **state)
     assert_int_equal(doc_int(scene.lease, "spec.leaseDurationSeconds", 0), ELECTION_LEASE_S);
 }
 
-/* One request each second; it is led once. */
+/* It sends one request each second; it begins to lead once. */
 static void who_has_it_renews_it(void **state)
 {
     (void)state;
@@ -46,10 +46,10 @@ static void two_that_begin_at_once_are_one_and_one(void **state)
     struct program *a = stand(0, "a", NULL), *b = stand(1, "b", NULL);
     a->is_cut_off = b->is_cut_off = true;
     let_pass(0);
-    answer(a); /* there is none, both hear */
+    answer(a); /* both are told that there is none */
     answer(b);
     answer(b);
-    answer(a); /* EEXIST, of which nothing is to be said */
+    answer(a); /* EEXIST, which is not reported */
     assert_int_equal(b->led, 1);
     a->is_cut_off = b->is_cut_off = false;
     let_pass(10 * SECOND);
@@ -62,7 +62,8 @@ static void two_that_begin_at_once_are_one_and_one(void **state)
 /* ---- Lost ---- */
 
 /* Five seconds after the last renewal that was answered was sent, however late its answer, nothing
- * is, and that is found by who wants to send, before any timer. No request waits longer. */
+ * is sent any more. The next attempt to send finds this out, before any timer does. No request
+ * waits longer. */
 static void it_is_lost_before_anything_is_sent_after_the_deadline(void **state)
 {
     (void)state;
@@ -85,11 +86,12 @@ static void it_is_lost_before_anything_is_sent_after_the_deadline(void **state)
     int requests = a->requests;
     let_pass(60 * SECOND);
     assert_false(leader_may_send(a->leader));
-    assert_int_equal(a->lost, 1); /* it is said once */
+    assert_int_equal(a->lost, 1); /* this is reported once */
     assert_int_equal(a->requests, requests);
 }
 
-/* The process was stopped while the answer was on its way: what was won is over by then. */
+/* The process was stopped while the answer was on its way: by then the time of the lease was
+ * over. */
 static void what_is_won_after_its_deadline_is_asked_for_again(void **state)
 {
     (void)state;
@@ -110,7 +112,8 @@ static void what_is_won_after_its_deadline_is_asked_for_again(void **state)
     check_holder("host_a", 0);
 }
 
-/* The renewal before it was lost is answered when it stands again: that is no new term. */
+/* The renewal before the loss is answered when it is a candidate again: that does not begin a new
+ * term. */
 static void an_answer_from_before_the_loss_does_not_count_after_it(void **state)
 {
     (void)state;
@@ -128,7 +131,7 @@ static void an_answer_from_before_the_loss_does_not_count_after_it(void **state)
     let_pass(SECOND);
     assert_int_equal(a->led, 2);
     assert_true(leader_may_send(a->leader));
-    assert_int_equal(leader_changes(a->leader), 0); /* nobody else has had it */
+    assert_int_equal(leader_changes(a->leader), 0); /* no other program has held it */
 }
 
 static void a_conflict_is_looked_into(void **state)
@@ -136,14 +139,14 @@ static void a_conflict_is_looked_into(void **state)
     (void)state;
     struct program *a = stand(0, "a", NULL);
     let_pass(0);
-    store(scene.lease); /* a label, by kubectl: it is still ours */
+    store(scene.lease); /* kubectl has written a label: it is still ours */
     let_pass(SECOND);   /* 409 */
     assert_true(leader_may_send(a->leader));
     let_pass(SECOND);
     check_holder("host_a", 0);
     assert_int_equal(a->lost + a->said[LEADER_TROUBLE], 0);
     write_holder("else_where");
-    let_pass(SECOND); /* 409: who has it now is not known yet */
+    let_pass(SECOND); /* 409: the new holder is not yet known */
     assert_int_equal(a->lost, 0);
     let_pass(SECOND);
     assert_int_equal(a->lost, 1); /* well before the deadline */
@@ -151,7 +154,7 @@ static void a_conflict_is_looked_into(void **state)
     check_holder("else_where", 0);
 }
 
-/* Nobody knows whether it was carried out; it was. */
+/* It is unknown whether the renewal was carried out; it was. */
 static void a_renewal_that_breaks_off_is_looked_into(void **state)
 {
     (void)state;
@@ -173,7 +176,7 @@ static void a_renewal_that_breaks_off_is_looked_into(void **state)
 
 /* ---- Taken over ---- */
 
-/* Whoever had it is silent for three seconds before that. */
+/* The previous holder is silent for three seconds before that. */
 static void another_takes_it_when_it_was_not_renewed_for_its_time(void **state)
 {
     (void)state;
@@ -201,7 +204,7 @@ static void another_takes_it_when_it_was_not_renewed_for_its_time(void **state)
     assert_int_equal(b->lost, 0);
 }
 
-/* The one before was stopped while it renewed: its write comes late, and is refused. */
+/* The previous holder was stopped during its renewal: its write comes late, and is refused. */
 static void a_renewal_that_comes_late_takes_nothing_back(void **state)
 {
     (void)state;
@@ -217,7 +220,7 @@ static void a_renewal_that_comes_late_takes_nothing_back(void **state)
     assert_int_equal(b->lost, 0);
 }
 
-/* Who comes newly does not know since when it was not renewed. */
+/* A program that has just started does not know for how long the Lease was not renewed. */
 static void who_comes_after_the_end_waits_for_its_time_all_the_same(void **state)
 {
     (void)state;
@@ -233,7 +236,7 @@ static void who_comes_after_the_end_waits_for_its_time_all_the_same(void **state
     assert_int_equal(b->led, 1);
 }
 
-/* Started again under the same name it is the same one: `muster keep`. */
+/* A program that is restarted under the same name counts as the same one: `muster keep`. */
 static void who_is_started_again_by_its_name_has_it_at_once(void **state)
 {
     (void)state;
@@ -256,7 +259,7 @@ static void what_is_given_up_is_taken_at_once(void **state)
     struct program *a = stand(0, "a", NULL), *b = stand(1, "b", NULL);
     let_pass(3 * SECOND);
     leader_release(a->leader, note_released);
-    assert_int_equal(a->released, 0); /* it is under way, and no longer than this */
+    assert_int_equal(a->released, 0); /* the write is in progress, and lasts no longer than this */
     assert_int_equal(a->call.timeout_ms, 2000);
     answer(a);
     assert_int_equal(a->released, 1);
@@ -285,7 +288,7 @@ static void what_is_under_way_is_awaited_before_it_is_given_up(void **state)
     assert_int_equal(a->released, 1);
 }
 
-/* Nothing is written by who has nothing, or may have lost it. */
+/* A program that does not hold the Lease, or may have lost it, writes nothing. */
 static void the_end_comes_in_any_case(void **state)
 {
     (void)state;
@@ -296,7 +299,7 @@ static void the_end_comes_in_any_case(void **state)
     assert_null(b->call.done);
     write_holder("else_where");
     leader_release(a->leader, note_released);
-    answer(a); /* 409: the other one's stays */
+    answer(a); /* 409: the other program's Lease stays */
     assert_int_equal(a->released, 1);
     check_holder("else_where", 0);
 }
@@ -332,8 +335,8 @@ static void what_is_under_way_at_the_end_is_cancelled(void **state)
 
 /* ---- Names ---- */
 
-/* Longer than is kept of it: it is told once, waited for once, and seen where it was not expected.
- */
+/* The name is longer than what is kept of it: it is reported once, waited for once, and noticed
+ * where it was not expected. */
 static void a_holder_with_a_long_name_is_as_any_other(void **state)
 {
     (void)state;
@@ -354,7 +357,7 @@ static void a_holder_with_a_long_name_is_as_any_other(void **state)
     check_holder("host_a", 1);
 }
 
-/* Of a host's name 127 bytes count; a process that is not named has a number of its own. */
+/* At most 127 bytes of a host's name count; a program without a given name has a random number. */
 static void our_own_long_name_is_ours(void **state)
 {
     (void)state;

@@ -11,7 +11,7 @@ void budget_init(struct budget *b, double qps, int burst)
     double token_ns = qps > 0 ? NS_PER_S / qps : 0;
     *b = (struct budget){0};
     if (token_ns > 0) {
-        /* A rate below one in a hundred years is no rate. */
+        /* Limits the rate: less than one in a hundred years is useless. */
         b->token_ns = token_ns > 1e18 ? (int64_t)1e18 : token_ns < 1 ? 1 : (int64_t)token_ns;
         int64_t tokens = burst < 1 ? 1 : burst;
         b->burst_ns = tokens > INT64_MAX / 4 / b->token_ns ? INT64_MAX / 4 : tokens * b->token_ns;

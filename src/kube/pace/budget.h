@@ -14,12 +14,12 @@
 struct budget {
     int64_t token_ns;  /* the time in which one token comes; 0: no limit */
     int64_t burst_ns;  /* how much time may be saved up */
-    int64_t credit_at; /* the moment at which the bucket was or will be empty */
+    int64_t credit_at; /* the time at which the bucket was or will be empty */
     bool used;
 };
 
 /* qps <= 0: no limit. burst < 1 counts as 1. */
 void budget_init(struct budget *b, double qps, int burst);
 
-/* Takes a token: 0, or how many nanoseconds until there is one (then nothing is taken). */
+/* Takes a token and returns 0, or returns the nanoseconds until there is one, and takes nothing. */
 int64_t budget_take(struct budget *b, int64_t now_ns);

@@ -4,7 +4,8 @@
 
 static const int64_t ms = 1000000;
 
-/* How many tokens come in the time from `from` on, asked for each millisecond. */
+/* Returns how many tokens are given in the time from `from` on, if one is requested each
+ * millisecond. */
 static int taken(struct budget *b, int64_t from_ms, int64_t for_ms)
 {
     int count = 0;
@@ -46,7 +47,7 @@ static void a_long_rest_saves_one_burst_only(void **state)
     assert_int_equal(taken(&b, 3600000, 1), 50);
 }
 
-/* Property: in a window of any length there are at most burst + rate * length of them. */
+/* Property: a window of any length has at most burst + rate * length tokens. */
 static void no_window_holds_more(void **state)
 {
     (void)state;

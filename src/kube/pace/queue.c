@@ -30,7 +30,7 @@ static bool same_group(const struct pace_item *a, const struct pace_item *b)
     return a->group == b->group || (a->group && b->group && strcmp(a->group, b->group) == 0);
 }
 
-/* The first item of its group in its lane; NULL: there is none. */
+/* Returns the first item of the item's group in its lane; NULL: there is none. */
 static struct pace_item *first_of_group(const struct pace *q, const struct pace_item *item)
 {
     struct pace_item *first = q->lanes[item->lane];
@@ -40,7 +40,7 @@ static struct pace_item *first_of_group(const struct pace *q, const struct pace_
     return first;
 }
 
-/* Its group, if anything is left of it, has its turn after the others. */
+/* Takes the item out of its lane; the rest of its group, if any, has its turn after the others. */
 static void leave_lane(struct pace *q, struct pace_item *item)
 {
     struct pace_item *first = first_of_group(q, item);
@@ -114,7 +114,7 @@ void pace_remove(struct pace *q, struct pace_item *item)
 }
 
 /* Moves the items that are due into their lanes, and computes when to wake next. It looks at all
- * that are not sent, hence only when wake_ms has come. */
+ * items that are not sent, so it is called only when wake_ms has come. */
 static void look_through(struct pace *q, int64_t now_ms)
 {
     struct pace_item *item, *next;

@@ -18,21 +18,21 @@
 
 enum { PACE_LANES = 4, PACE_ITEMS_MAX = 100000 };
 
-/* Later than any time. */
+/* Later than any other time. */
 #define PACE_NEVER INT64_MAX
 
 enum pace_place { PACE_NOWHERE, PACE_LANE, PACE_WAITING, PACE_SENT };
 
 struct pace_item {
     int lane;
-    bool is_stream;      /* it lasts: sent, it is not counted as under way */
-    const char *group;   /* whose it is, borrowed; NULL: nobody's, and has no share */
-    int64_t deadline_ms; /* while it is not sent; PACE_NEVER: none */
+    bool is_stream;      /* a long request: when sent, it does not count as under way */
+    const char *group;   /* the group that it belongs to, borrowed; NULL: none, with no share */
+    int64_t deadline_ms; /* applies until it is sent; PACE_NEVER: none */
     enum pace_place place;
-    bool counted; /* as under way, since it was sent */
+    bool counted; /* sent, and counts as under way */
     int64_t due_ms;
     struct pace_item *prev, *next;
-    struct pace_item *later; /* of the first of its group in a lane: the others, in their order */
+    struct pace_item *later; /* in the first item of a group: its other items, in order */
 };
 
 struct pace {
@@ -40,23 +40,23 @@ struct pace {
     int under_way, under_way_max;
     size_t count;
     struct pace_item *lanes[PACE_LANES]; /* the first of each group, in turn */
-    struct pace_item *sent;              /* those that are counted */
+    struct pace_item *sent;              /* those that count as under way */
     struct pace_item *waiting;
-    int64_t wake_ms; /* no waiting item is due and no deadline is over before; may be too early */
+    int64_t wake_ms; /* no item is due, and no deadline is over, before this; may be too early */
 };
 
 void pace_init(struct pace *q, double qps, int burst, int under_way_max);
 
-/* Into its lane. False: there are too many already. */
+/* Puts the item into its lane. Returns false if there are too many already. */
 bool pace_add(struct pace *q, struct pace_item *item);
-/* What is in the queue, in any place: into its lane when due_ms has come. */
+/* Makes an item of the queue, in any place, wait until due_ms and then join its lane. */
 void pace_wait(struct pace *q, struct pace_item *item, int64_t due_ms);
-/* Out of the queue, whatever its place. */
+/* Takes the item out of the queue, from any place. */
 void pace_remove(struct pace *q, struct pace_item *item);
 
-/* The item to be sent now, which is in place PACE_SENT from now on; NULL: none, and *ret_wake_ms
- * says when to ask again at the latest (PACE_NEVER: when something changes). */
+/* Returns the item to send now, whose place becomes PACE_SENT; NULL: none, and *ret_wake_ms says
+ * when to ask again at the latest (PACE_NEVER: when something changes). */
 struct pace_item *pace_next(struct pace *q, int64_t now_ns, int64_t *ret_wake_ms);
 
-/* An item whose deadline is over, taken out of the queue; NULL: none. */
+/* Takes an item whose deadline is over out of the queue, and returns it; NULL: none. */
 struct pace_item *pace_late(struct pace *q, int64_t now_ms);

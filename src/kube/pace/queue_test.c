@@ -25,7 +25,7 @@ static void add(struct scene *s, int i, int lane)
     assert_true(pace_add(&s->q, &s->items[i]));
 }
 
-/* Which is sent at that time; -1: none. */
+/* Returns which item is sent at that time; -1: none. */
 static int next(struct scene *s, int64_t at_ms)
 {
     struct pace_item *item = pace_next(&s->q, at_ms * MS, &s->wake_ms);
@@ -79,7 +79,7 @@ static void few_are_under_way(void **state)
     add(&s, 3, 2);
     assert_int_equal(next(&s, 0), 2);
     assert_int_equal(next(&s, 0), 1);
-    assert_int_equal(next(&s, 0), 3); /* a watch lasts, and is not counted */
+    assert_int_equal(next(&s, 0), 3); /* a watch is a long request, and does not count */
     assert_int_equal(next(&s, 0), -1);
     pace_remove(&s.q, &s.items[2]);
     pace_remove(&s.q, &s.items[3]);
@@ -126,13 +126,13 @@ static void who_is_late_is_taken_out(void **state)
     assert_int_equal(s.wake_ms, 1500);
     assert_ptr_equal(pace_late(&s.q, 3000), &s.items[2]);
     assert_ptr_equal(pace_late(&s.q, 3000), &s.items[3]);
-    assert_ptr_equal(pace_late(&s.q, 3000), NULL); /* what is sent has a limit of its own */
+    assert_ptr_equal(pace_late(&s.q, 3000), NULL); /* a sent request has its own limit */
     pace_remove(&s.q, &s.items[0]);
     assert_int_equal(s.q.count, 0);
     assert_int_equal(s.q.under_way, 0);
 }
 
-/* A watch that was a stream reads pages next: what it is now counts when it is sent again. */
+/* A watch that was a stream reads pages next: its present kind counts when it is sent again. */
 static void what_was_a_stream_may_become_none(void **state)
 {
     (void)state;
@@ -174,7 +174,8 @@ static void groups_take_turns_in_a_lane(void **state)
     }
 }
 
-/* Of 5 places one group has 4, and another one the last, however many of the first wait. */
+/* Of 5 places one group has 4, and another one the last, however many of the first one's items
+ * wait. */
 static void one_group_does_not_have_all_that_are_under_way(void **state)
 {
     (void)state;

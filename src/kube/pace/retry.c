@@ -28,7 +28,7 @@ int64_t retry_backoff_ms(int failures, int64_t first_ms, int64_t max_ms,
     return half + (int64_t)(draw(chance) % (uint64_t)(limit - half + 1));
 }
 
-/* Has the server said, or is it plain, that nothing was done? */
+/* Whether the server has said, or it is obvious, that nothing was done. */
 static bool may_repeat(const struct retry_outcome *o)
 {
     if (o->http_status == 0) {
@@ -48,7 +48,7 @@ int64_t retry_delay_ms(const struct retry_outcome *outcome, struct retry_chance 
     int64_t backoff = retry_backoff_ms(outcome->tried, RETRY_FIRST_MS, RETRY_MAX_MS, chance);
     int64_t asked = outcome->retry_after_ms;
     asked = asked < RETRY_AFTER_MAX_MS ? asked : RETRY_AFTER_MAX_MS;
-    /* Adds jitter: clients that were refused together must not return together. */
+    /* Jitter is added: clients that were refused together must not return together. */
     return asked > 0 ? asked + backoff / 4 : backoff;
 }
 

@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 enum {
-    TOKEN_FRESH_MS = 60000, /* as client-go has it */
+    TOKEN_FRESH_MS = 60000, /* as in client-go */
     TOKEN_REFUSED_MS = 1000,
     TOKEN_BYTES_MAX = 1 << 20,
-    EXPIRES_SOON_MS = 5000, /* a credential that does is not used any more */
+    EXPIRES_SOON_MS = 5000, /* a credential that expires sooner is not used any more */
     CONNECT_MS = 10000,
     KEEPALIVE_S = 15,
     PATH_BYTES = 40,
@@ -31,10 +31,10 @@ struct kube_endpoint {
     int fds[PEM_COUNT]; /* -1: none */
     char paths[PEM_COUNT][PATH_BYTES];
     char *token;              /* from the token file or the plugin; NULL: not read yet */
-    int64_t token_read_ms;    /* when */
-    int64_t expires_unix_ms;  /* what the plugin gave; 0: it is to be asked */
-    int64_t refused_ms;       /* when the server refused that */
-    struct curl_slist *route; /* to the address, where the URL has the certificate's name */
+    int64_t token_read_ms;    /* when the token was read */
+    int64_t expires_unix_ms;  /* when the plugin's credential expires; 0: the plugin must run */
+    int64_t refused_ms;       /* when the server refused the credential */
+    struct curl_slist *route; /* to the address, if the URL has the certificate's name */
 };
 
 static int keep_pem(struct kube_endpoint *e, int which, const char *pem, struct muster_err *err)
@@ -49,13 +49,13 @@ static int keep_pem(struct kube_endpoint *e, int which, const char *pem, struct 
         cleanup_close(&fd);
         return MUSTER_EOS;
     }
-    cleanup_close(&e->fds[which]); /* last: the path must be another, for curl to see it */
+    cleanup_close(&e->fds[which]); /* closed last: curl must see a new path */
     e->fds[which] = fd;
     snprintf(e->paths[which], PATH_BYTES, "/proc/self/fd/%d", fd);
     return 0;
 }
 
-/* "::host:port": whatever the URL says, that is where to connect. */
+/* Keeps "::host:port", which tells curl where to connect, whatever the URL says. */
 static int keep_route(struct kube_endpoint *e, struct muster_err *err)
 {
     const char *address = strstr(e->target.server, "://") + 3;
@@ -86,7 +86,7 @@ int kube_endpoint_open(struct target *target, struct kube_endpoint **ret, struct
     r = r < 0 ? r : keep_pem(e, PEM_KEY, target->key_pem, err);
     r = r < 0 ? r : keep_route(e, err);
     if (r < 0) {
-        e->target = (struct target){0}; /* it stays the caller's */
+        e->target = (struct target){0}; /* on failure the target stays the caller's */
         kube_endpoint_close(e);
         return r;
     }
@@ -140,7 +140,7 @@ static void apply_connection(const struct kube_endpoint *e, CURL *easy)
         curl_easy_setopt(easy, CURLOPT_CONNECT_TO, e->route);
     }
     curl_easy_setopt(easy, CURLOPT_PROXY, t->proxy ? t->proxy : "");
-    /* One request at a time and connection: a watch that stands still holds up nobody. */
+    /* One request at a time on each connection, so that a stalled watch delays no other request. */
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
@@ -155,7 +155,7 @@ static void apply_connection(const struct kube_endpoint *e, CURL *easy)
     }
 }
 
-/* The credentials of an exec plugin: asked for at first, when that expires, and when it was
+/* Gets the credentials from an exec plugin: the first time, when they expire, and when they were
  * refused. */
 static int ask_plugin(struct kube_endpoint *e, struct muster_err *err)
 {
@@ -171,7 +171,7 @@ static int ask_plugin(struct kube_endpoint *e, struct muster_err *err)
     e->token = muster_take(credential.token);
     r = keep_pem(e, PEM_CERT, credential.cert_pem, err);
     r = r < 0 ? r : keep_pem(e, PEM_KEY, credential.key_pem, err);
-    e->expires_unix_ms = r < 0 ? 0 : credential.expires_unix_ms; /* kept in part, it is no use */
+    e->expires_unix_ms = r < 0 ? 0 : credential.expires_unix_ms; /* a partial one is useless */
     exec_credential_done(&credential);
     return r;
 }
@@ -198,7 +198,8 @@ int kube_endpoint_apply(struct kube_endpoint *endpoint, CURL *easy, const char *
     return curl_easy_setopt(easy, CURLOPT_URL, url) == CURLE_OK ? 0 : err_no_memory(err);
 }
 
-/* A file that cannot be read now, as it is being replaced, leaves the token that we had. */
+/* Returns the token; if its file cannot be read at the moment, because it is being replaced, the
+ * previous token stays in use. */
 static const char *token_of(struct kube_endpoint *e, int64_t now_ms)
 {
     char *text = NULL;
@@ -224,7 +225,7 @@ int kube_endpoint_authorize(struct kube_endpoint *endpoint, int64_t now_ms,
     const char *token = token_of(endpoint, now_ms);
     size_t length = 0;
     while (token && isgraph((unsigned char)token[length])) {
-        length++; /* what is no visible character ends it: nobody puts a header into a token */
+        length++; /* ends at the first invisible byte, so that a token cannot add a header */
     }
     if (length == 0) {
         return 0;
@@ -257,7 +258,7 @@ bool kube_endpoint_token_refused(struct kube_endpoint *endpoint, int64_t sent_ms
     if (!e->target.token_file || !e->token) {
         return false;
     }
-    if (sent_ms < e->token_read_ms) { /* of requests that were under way together, not the first */
+    if (sent_ms < e->token_read_ms) { /* not the first of requests that were sent together */
         return true;
     }
     bool again = now_ms - e->token_read_ms >= TOKEN_REFUSED_MS;

@@ -16,24 +16,24 @@
 
 struct kube_endpoint;
 
-/* Takes the target over when it succeeds: it becomes empty. */
+/* Takes the target over on success: it becomes empty. */
 int kube_endpoint_open(struct target *target, struct kube_endpoint **ret, struct muster_err *err);
 void kube_endpoint_close(struct kube_endpoint *endpoint);
 
 const struct target *kube_endpoint_target(const struct kube_endpoint *endpoint);
 
-/* What every transfer of ours has set: the URL of `path`, where to connect, whom to believe, who we
- * are. The endpoint must outlive the handle's transfers. */
+/* Sets what all our transfers need: the URL of `path`, the address, the trusted certificates, the
+ * credentials. The endpoint must outlive the handle's transfers. */
 int kube_endpoint_apply(struct kube_endpoint *endpoint, CURL *easy, const char *path,
                         struct muster_err *err);
 
-/* Adds the Authorization header, where there is one, to the list. MUSTER_ENOMEM leaves the list as
- * it was. */
+/* Adds the Authorization header, if there is one, to the list. On MUSTER_ENOMEM the list is
+ * unchanged. */
 int kube_endpoint_authorize(struct kube_endpoint *endpoint, int64_t now_ms,
                             struct curl_slist **headers, struct muster_err *err);
 
-/* The server refused a request that was authorized at `sent_ms`: a token file is read, an exec
- * plugin asked before the next request. True when the next request may show something else: that is
- * done, or was done since this one was sent. Within a second it is done once, however many requests
- * are refused. */
+/* The server refused a request that was authorized at `sent_ms`: before the next request, a token
+ * file is read again, or an exec plugin is run again. Returns true if the next request may have
+ * other credentials: they will be read, or were read since this request was sent. This is done at
+ * most once a second, however many requests are refused. */
 bool kube_endpoint_token_refused(struct kube_endpoint *endpoint, int64_t sent_ms, int64_t now_ms);

@@ -56,7 +56,7 @@ static size_t count_descriptors(void)
     return count;
 }
 
-/* The files in memory have a limit, as all have (ulimit -f). */
+/* The files in memory have a size limit, as all files (ulimit -f). */
 static void what_was_not_kept_is_asked_for_again(void **state)
 {
     (void)state;
@@ -83,7 +83,7 @@ static void what_was_not_kept_is_asked_for_again(void **state)
     test_folder_remove(folder);
 }
 
-/* Who shows what the token file says, at this moment; whether it is the token `shown`. */
+/* Checks whether the endpoint uses the token `shown` at this time. */
 static void expect_token(struct kube_endpoint *endpoint, int64_t now_ms, const char *shown)
 {
     struct curl_slist *headers = NULL;
@@ -93,7 +93,7 @@ static void expect_token(struct kube_endpoint *endpoint, int64_t now_ms, const c
     curl_slist_free_all(headers);
 }
 
-/* Three requests were under way with the old token, and each of them is sent once more. */
+/* Three requests were in progress with the old token, and each of them is sent once more. */
 static void of_many_that_are_refused_each_has_the_next_token(void **state)
 {
     (void)state;
@@ -119,7 +119,7 @@ static void of_many_that_are_refused_each_has_the_next_token(void **state)
     test_folder_remove(folder);
 }
 
-/* An exec plugin is asked once for all of them. */
+/* An exec plugin is run once for all of them. */
 static void of_many_that_are_refused_one_asks_the_plugin(void **state)
 {
     (void)state;

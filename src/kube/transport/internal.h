@@ -7,9 +7,9 @@
 struct transport {
     uv_loop_t *loop;
     CURLM *multi;
-    uv_timer_t timer; /* curl's */
+    uv_timer_t timer; /* for curl */
     struct transfer *transfers;
-    struct transfer *ready;      /* those that have something for their owners */
+    struct transfer *ready;      /* those that have news for their owners */
     bool (*may_send)(void *arg); /* NULL: always */
     void *may_send_arg;
 };
@@ -19,13 +19,13 @@ struct transfer {
     CURL *easy;
     struct curl_slist *headers;
     struct transfer_events events;
-    const char *body; /* what is left to be sent */
+    const char *body; /* what remains to be sent */
     size_t body_left;
-    struct buf pending; /* what came, and was not given to its owner yet */
+    struct buf pending; /* what has arrived, and was not given to its owner yet */
     bool finished, paused, is_ready;
     int64_t sent_ms;
-    bool head_came;     /* and was not told yet */
-    CURLcode curl_code; /* set before its end where nobody says who we are */
+    bool head_came;     /* and was not reported yet */
+    CURLcode curl_code; /* set before the end if there is no credential */
     char problem[CURL_ERROR_SIZE];
     struct transfer *prev, *next;
     struct transfer *ready_prev, *ready_next;
@@ -38,5 +38,5 @@ static inline bool transport_may_send(const struct transport *t)
 
 void transfer_make_ready(struct transfer *transfer);
 
-/* Calls its owner, and frees it where that was the end. */
+/* Calls the transfer's owner; frees the transfer if that was the end. */
 void transfer_deliver(struct transfer *transfer);

@@ -91,8 +91,8 @@ static void note_finished(struct transport *t)
     }
 }
 
-/* What a callback starts or cancels changes the list of those that are ready; so the first one is
- * taken anew each time. */
+/* Delivers to the owners. A callback can start or cancel transfers, and so change the list of those
+ * that are ready; therefore each turn takes the first one. */
 static void deliver(struct transport *t)
 {
     while (t->ready) {

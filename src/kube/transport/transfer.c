@@ -42,11 +42,11 @@ static size_t hear_head(char *line, size_t size, size_t count, void *context)
     return size * count;
 }
 
-/* CURLOPT_READFUNCTION. Each body is asked for by itself: curl may go through many transfers in one
- * call, and the program may be stopped among them and go on when it may not send any more. There is
- * no way back on purpose: where a connection that was used before
- * breaks after a request was sent, curl would send it again on another one, and a write might
- * happen twice. As it cannot rewind, it reports the failure instead. */
+/* CURLOPT_READFUNCTION. Each body asks may_send: curl may process many transfers in one call, and
+ * the program may be stopped between them and continue when it may not send any more. There is no
+ * function to rewind, on purpose: if a reused connection breaks after a request was sent, curl
+ * would send the request again on another connection, and a write might happen twice. As curl
+ * cannot rewind, it reports the failure instead. */
 static size_t give_body(char *ret, size_t size, size_t count, void *context)
 {
     struct transfer *transfer = context;
@@ -146,7 +146,7 @@ void transfer_pause(struct transfer *transfer, bool pause)
 {
     if (transfer->paused != pause && !transfer->finished) {
         transfer->paused = pause;
-        /* going on, curl calls itself back by its timer */
+        /* to continue, curl calls back through its timer */
         (void)curl_easy_pause(transfer->easy, pause ? CURLPAUSE_RECV : CURLPAUSE_CONT);
     }
 }
@@ -226,8 +226,8 @@ static int set_up(struct transfer *transfer, const struct transfer_order *order,
     return 0;
 }
 
-/* Nobody says who we are: a transfer that ends as others do, once the loop runs. Without a URL,
- * curl ends it as soon as it begins. */
+/* There is no credential: the transfer ends like others, once the loop runs. Without a URL, curl
+ * ends it as soon as it begins. */
 static void fail_without_url(struct transfer *transfer, const struct muster_err *why)
 {
     transfer->curl_code = CURLE_LOGIN_DENIED;

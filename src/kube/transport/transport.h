@@ -17,7 +17,7 @@
 struct transport;
 struct transfer;
 
-/* Borrowed; `body` must stay until the end. */
+/* Borrowed; `body` must remain until the end. */
 struct transfer_order {
     struct kube_endpoint *endpoint;
     const char *method;       /* "GET" */
@@ -26,53 +26,55 @@ struct transfer_order {
     const char *content_type; /* of the body */
     const char *body;         /* NULL: none */
     size_t body_bytes;
-    int64_t limit_ms;   /* of the whole transfer; 0: none */
-    int64_t silence_ms; /* without a byte for so long it is broken; 0: it may be silent */
+    int64_t limit_ms;   /* for the whole transfer; 0: none */
+    int64_t silence_ms; /* the connection is broken after this time without a byte; 0: no limit */
 };
 
 struct transfer_result {
-    int curl_code;          /* CURLE_OK: a whole answer; CURLE_LOGIN_DENIED: no credential */
-    long http_status;       /* 0: none came */
-    int64_t retry_after_ms; /* < 0: not asked for */
-    int64_t sent_ms;        /* when it was told who we are; of clock_ms() */
-    bool was_sent;          /* false: nothing of the request has left this machine */
+    int curl_code;          /* CURLE_OK: a complete answer; CURLE_LOGIN_DENIED: no credential */
+    long http_status;       /* 0: no answer */
+    int64_t retry_after_ms; /* < 0: the server named no time */
+    int64_t sent_ms;        /* when it was authorized; by clock_ms() */
+    bool was_sent;          /* false: no part of the request has left this machine */
     bool timed_out;
-    const char *problem; /* what curl says about it, or why there is no credential */
+    const char *problem; /* curl's message, or why there is no credential */
 };
 
-/* Our code for an end without a whole answer. */
+/* Returns our code for an end without a complete answer. */
 int transfer_code(const struct transfer_result *result);
 
-/* What the answer that a handle has asks for; < 0: nothing. */
+/* Returns the pause that the handle's answer asks for; < 0: none. */
 int64_t transfer_retry_after_ms(CURL *easy);
 
-/* `data` comes for every answer, refusals too; `result` tells then which it is. */
+/* `data` is called for every answer, also for refusals; `result` then says which it is. */
 struct transfer_events {
     void (*data)(void *context, const char *bytes, size_t count);
     void (*end)(void *context, const struct transfer_result *result);
     void *context;
-    void (*head)(void *context); /* an answer has begun, before `data`; NULL: it is not told */
+    void (*head)(void *context); /* an answer has begun; comes before `data`; may be NULL */
 };
 
-/* The loop must run once more after transport_close, for the handles to go. */
+/* After transport_close the loop must run once more, to close the handles. */
 int transport_open(uv_loop_t *loop, struct transport **ret, struct muster_err *err);
-/* Asked before anything is sent, a request's head and its body each: false, and nothing is sent any
- * more, nor is anything read. A head without its body, which a server refuses, may have gone
- * before. The hook then ends the program, but not from within: curl waits. */
+/* Sets a hook that is called before anything is sent, for a request's head and body each. If it
+ * returns false, nothing is sent and nothing is read any more. A head without its body, which a
+ * server refuses, may have been sent before. The hook must end the program, but not from within,
+ * because it runs inside curl. */
 void transport_ask_before(struct transport *transport, bool (*may_send)(void *arg), void *arg);
-/* Cancels every transfer. NULL is fine. */
+/* Cancels every transfer. NULL is allowed. */
 void transport_close(struct transport *transport);
 
-/* No callback comes from within it. MUSTER_ENOMEM; all else, a plugin without credentials, too, is
- * reported as the transfer's end. */
+/* Starts a transfer; makes no callback from within. Returns MUSTER_ENOMEM; every other failure,
+ * also of a plugin without credentials, is reported as the transfer's end. */
 int transport_start(struct transport *transport, const struct transfer_order *order,
                     const struct transfer_events *events, struct transfer **ret,
                     struct muster_err *err);
-/* No callback comes after it; NULL is fine. */
+/* No callback comes after this; NULL is allowed. */
 void transfer_cancel(struct transfer *transfer);
 
-/* Paused, it reads no more from its connection; what has come already is still given to `data`. */
+/* A paused transfer does not read from its connection; `data` still gets what has arrived
+ * already. */
 void transfer_pause(struct transfer *transfer, bool pause);
 
-/* The status of the answer that is coming; 0: none yet. */
+/* Returns the status of the answer that is arriving; 0: none yet. */
 long transfer_status(const struct transfer *transfer);

@@ -25,8 +25,8 @@ static int code_of_status(long http_status)
                                 : MUSTER_EPROTO;
 }
 
-/* Our code for an HTTP status of 300 and more, and the Status object's reason ("" where there is
- * none). */
+/* Returns our code for an HTTP status of 300 and more, and the Status object's reason ("" if there
+ * is none). */
 static int code_of(long http_status, const char *reason)
 {
     int code = code_of_status(http_status);
@@ -45,8 +45,8 @@ static void refuse(long http_status, bool writes, struct cluster_answer *ret)
     if (!*ret->message) {
         ret->message = muster_code_text(ret->code);
     }
-    /* An API server that is not ready to serve has done nothing; any other failure may have come
-     * after the write (etcd answered too late, a gateway lost the answer). */
+    /* An API server that is not ready to serve has done nothing; after any other failure the write
+     * may have been carried out (etcd answered too late, a gateway lost the answer). */
     ret->unsure = writes && http_status >= 500 && !(http_status == 503 && is_status);
 }
 

@@ -6,8 +6,8 @@
 
 #include "controller/cluster.h"
 
-/* Reads an answer that is complete. ret->object is a new reference or NULL; reason and message are
- * borrowed from it or static. A success that is no JSON object is MUSTER_EPROTO. `writes`: a
- * failure of a gateway leaves open whether it was carried out. */
+/* Reads a complete answer. ret->object is a new reference or NULL; reason and message are borrowed
+ * from it or static. A success that is not a JSON object is MUSTER_EPROTO. `writes`: after a
+ * gateway's failure it is unknown whether the write was carried out. */
 void wire_answer(long http_status, const char *body, size_t bytes, bool writes,
                  struct cluster_answer *ret);

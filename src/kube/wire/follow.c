@@ -67,7 +67,7 @@ enum follow_news watch_follow_event(struct watch_follow *f, const struct watch_e
         return FOLLOW_SYNCED;
     }
     if (f->how == WIRE_STREAM) {
-        /* A bookmark before the end of the listing says nothing yet. */
+        /* A bookmark before the end of the listing means nothing yet. */
         return event->type == WATCH_BOOKMARK  ? FOLLOW_NOTHING
                : event->type == WATCH_DELETED ? FOLLOW_GONE
                                               : FOLLOW_OBJECT;
@@ -96,8 +96,8 @@ int watch_follow_page(struct watch_follow *f, const json_t *list, enum follow_ne
     return 0;
 }
 
-/* A server that does not know how to stream a list refuses its parameters; one that breaks off says
- * nothing about that. */
+/* Whether the server does not support streamed lists: then it refuses their parameters. An answer
+ * that breaks off proves nothing. */
 static bool refuses_streams(const struct watch_follow *f, long http_status)
 {
     return f->how == WIRE_STREAM && (http_status == 400 || http_status == 422);
@@ -115,7 +115,7 @@ bool watch_follow_end(struct watch_follow *f, long http_status, bool complete, i
         list_again(f);
     }
     if (f->how == WIRE_STREAM) {
-        list_again(f); /* what was listed is not all: from the beginning */
+        list_again(f); /* the listing is incomplete: begin it again */
     }
     if (!refused && complete && (f->how == WIRE_PAGE || lasted_ms >= FOLLOW_SHORT_MS)) {
         return false;

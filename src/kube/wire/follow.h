@@ -18,37 +18,39 @@ enum { FOLLOW_VERSION_BYTES = 32, FOLLOW_SHORT_MS = 5000 };
 
 struct watch_follow {
     enum wire_follow how;
-    bool began;      /* the listing that is under way was told */
+    bool began;      /* the owner knows that the present listing has begun */
     bool no_streams; /* the server refused WIRE_STREAM */
     int failures;    /* in a row */
     char version[FOLLOW_VERSION_BYTES];
-    char *next; /* the page after this one; NULL: the first */
+    char *next; /* token of the next page; NULL: the first page */
 };
 
-/* What its owner is told. */
+/* What the owner is told. */
 enum follow_news {
     FOLLOW_NOTHING,
     FOLLOW_OBJECT,
     FOLLOW_GONE,
     FOLLOW_SYNCED,
     FOLLOW_BOOKMARK,
-    FOLLOW_BROKEN, /* the answer is of no use any more: end it */
+    FOLLOW_BROKEN, /* the answer cannot be used any more: end it */
 };
 
 void watch_follow_init(struct watch_follow *f);
 void watch_follow_done(struct watch_follow *f);
 
-/* What wire_follow_path wants as `from`. */
+/* Returns the `from` for wire_follow_path. */
 const char *watch_follow_from(const struct watch_follow *f);
 
-/* True once for each listing, before anything else of it is told. */
+/* Returns true once for each listing, before anything else of it is reported. */
 bool watch_follow_begins(struct watch_follow *f);
 
 enum follow_news watch_follow_event(struct watch_follow *f, const struct watch_event *event);
 
-/* Called after the objects of a page were told: FOLLOW_SYNCED with the last one. MUSTER_ENOMEM. */
+/* Called after the objects of a page were reported; gives FOLLOW_SYNCED after the last page.
+ * MUSTER_ENOMEM. */
 int watch_follow_page(struct watch_follow *f, const json_t *list, enum follow_news *ret);
 
-/* The request ended. `http_status` 0: no server answered. `lasted_ms`: how long it did. True: that
- * was a failure, and f->failures says how many in a row; false: go on at once. */
+/* The request has ended. `http_status` 0: no server answered. `lasted_ms`: its duration. Returns
+ * true if that was a failure, of which f->failures counts those in a row; false: continue at
+ * once. */
 bool watch_follow_end(struct watch_follow *f, long http_status, bool complete, int64_t lasted_ms);

@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-/* A quote within a string has a backslash before it, so these bytes are a member's name, always. */
+/* In a string, a quote has a backslash before it, so these bytes are always a member's name. */
 static const char key[] = "\"managedFields\":[";
 
-/* Past the string that begins at `at`; NULL: it does not end. */
+/* Returns the end of the string that begins at `at`; NULL: it does not end. */
 static const char *end_of_string(const char *at, const char *end)
 {
     for (at++; at < end && *at != '"'; at++) {
@@ -15,7 +15,7 @@ static const char *end_of_string(const char *at, const char *end)
     return at < end ? at + 1 : NULL;
 }
 
-/* The bracket that closes the array whose first byte is at `at`; NULL: there is none. */
+/* Returns the bracket that closes the array whose first byte is at `at`; NULL: there is none. */
 static const char *end_of_array(const char *at, const char *end)
 {
     size_t depth = 1;

@@ -8,6 +8,6 @@
 #include <stddef.h>
 
 /* Works in place: the array of each member "managedFields" becomes an empty one. Returns the new
- * length of the text; text that is no JSON stays as it is from there on. The byte after the text is
- * not touched. */
+ * length of the text; from the first error of syntax on, the text stays as it is. The byte after
+ * the text is not changed. */
 size_t wire_drop_managers(char *json, size_t bytes);

@@ -9,7 +9,7 @@
 static void assert_becomes(const char *text, const char *wanted)
 {
     char json[512];
-    snprintf(json, sizeof json, "%s#", text); /* no end: the length alone counts */
+    snprintf(json, sizeof json, "%s#", text); /* no terminator: only the length counts */
     size_t bytes = wire_drop_managers(json, strlen(text));
     assert_int_equal(bytes, strlen(wanted));
     assert_memory_equal(json, wanted, bytes);
@@ -50,8 +50,8 @@ static void texts_that_speak_of_them_stay(void **state)
     }
 }
 
-/* Whatever part of an answer came: it stays no longer than it was, and cut off, it is left alone.
- */
+/* Whatever part of an answer has arrived, its text does not become longer; a part that is cut off
+ * stays as it is. */
 static void what_is_cut_off_stays(void **state)
 {
     (void)state;

@@ -10,7 +10,7 @@
 
 enum { PATH_BYTES_MAX = 64 << 10, PAGE_ITEMS = 500 };
 
-/* Unreserved characters stay (RFC 3986); all others are percent-encoded. */
+/* Adds the text; unreserved characters stay (RFC 3986), all others are percent-encoded. */
 static void add_encoded(struct buf *out, const char *text)
 {
     for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
@@ -110,7 +110,7 @@ static int make_body(const struct cluster_request *q, struct wire_request *ret,
     if (ret->only_reads) {
         return 0;
     }
-    /* A delete has a body always: without one, curl might send it twice (see transfer.c). */
+    /* A delete always has a body: without one, curl might send it twice (see transfer.c). */
     json_t *body = q->verb == CLUSTER_DELETE ? delete_options(q) : json_incref(q->body);
     ret->body = body ? doc_print(body) : NULL;
     json_decref(body);

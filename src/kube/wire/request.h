@@ -23,10 +23,11 @@ void wire_request_done(struct wire_request *request);
 enum wire_follow {
     WIRE_STREAM, /* list and watch in one answer (sendInitialEvents) */
     WIRE_PAGE,   /* a page of the list */
-    WIRE_WATCH,  /* what follows a version */
+    WIRE_WATCH,  /* changes after a version */
 };
 
-/* The path of a watch's next request; the caller frees. `from`: the version for WIRE_WATCH, the
- * continue token for WIRE_PAGE ("" for the first). NULL: out of memory, or too long. */
+/* Returns the path of a watch's next request; the caller frees it. `from`: the version for
+ * WIRE_WATCH, the continue token for WIRE_PAGE ("" for the first page). NULL: out of memory, or too
+ * long. */
 char *wire_follow_path(const struct cluster_scope *scope, enum wire_follow how, const char *from,
                        int64_t timeout_s);

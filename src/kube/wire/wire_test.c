@@ -82,7 +82,7 @@ static void requests_become_paths(void **state)
           "PATCH", "/api/v1/namespaces/a/pods/b?fieldManager=me&force=true", "{\"kind\":\"x\"}");
 }
 
-/* A delete has a body even where it says nothing: curl would repeat one without. */
+/* A delete has a body even without conditions: curl would repeat a delete without a body. */
 static void deletes_say_their_conditions(void **state)
 {
     (void)state;
@@ -180,7 +180,7 @@ static void a_stream_lists_then_follows(void **state)
     assert_false(watch_follow_begins(&f));
     assert_int_equal(event(&f, WATCH_ADDED, "3", false), FOLLOW_OBJECT);
     assert_int_equal(event(&f, WATCH_BOOKMARK, "4", false), FOLLOW_NOTHING);
-    /* Broken off before its end: what was listed is not all. */
+    /* The stream broke off before its end: the listing is incomplete. */
     assert_true(watch_follow_end(&f, 200, false, 100000));
     assert_int_equal(f.how, WIRE_STREAM);
     assert_true(watch_follow_begins(&f));
@@ -191,7 +191,7 @@ static void a_stream_lists_then_follows(void **state)
     assert_false(watch_follow_end(&f, 200, true, 100000));
     assert_string_equal(path_of(&f), "?labelSelector=l%3D1" WATCHES "&resourceVersion=9");
     assert_false(watch_follow_begins(&f));
-    /* A server that ends each watch at once is not asked in a circle. */
+    /* If a server ends each watch at once, the next one waits. */
     assert_true(watch_follow_end(&f, 200, true, 10));
     assert_int_equal(f.failures, 1);
     assert_int_equal(event(&f, WATCH_MODIFIED, "10", false), FOLLOW_OBJECT);
@@ -240,11 +240,11 @@ static void pages_where_lists_are_not_streamed(void **state)
     assert_false(watch_follow_end(&f, 200, true, 1));
     assert_string_equal(path_of(&f), "?labelSelector=l%3D1&limit=500&continue=t1");
     assert_false(watch_follow_begins(&f));
-    assert_true(watch_follow_end(&f, 410, true, 1)); /* the token is too old: from the first page */
+    assert_true(watch_follow_end(&f, 410, true, 1)); /* the token is too old: first page again */
     assert_string_equal(path_of(&f), "?labelSelector=l%3D1&limit=500");
     assert_true(watch_follow_begins(&f));
     give_page(&f, "t2", FOLLOW_NOTHING);
-    assert_true(watch_follow_end(&f, 0, false, 1)); /* no answer: the same page again */
+    assert_true(watch_follow_end(&f, 0, false, 1)); /* no answer: request the same page again */
     assert_string_equal(path_of(&f), "?labelSelector=l%3D1&limit=500&continue=t2");
     give_page(&f, "", FOLLOW_SYNCED);
     assert_string_equal(path_of(&f), "?labelSelector=l%3D1" WATCHES "&resourceVersion=33");
