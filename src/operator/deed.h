@@ -6,6 +6,6 @@
 
 #include "control/control.h"
 
-/* One line for each pod, Service and claim that was made or deleted; of a job's status, its last
- * condition where that has changed. `after`: the job. */
+/* Logs one line for each pod, Service and claim that was created or deleted; for a job's status,
+ * its last condition if that has changed. `after`: the job. */
 void deed_log(const struct control_effect *effect, const json_t *before, const json_t *after);

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* A field that is named is kept, and so is any below a schema that says so. */
+/* A named field is kept, and so is every field below a schema that keeps unknown fields. */
 bool definition_keeps_counters(const json_t *definition)
 {
     static const char *const path[] = {"status", "counters"};
@@ -19,7 +19,7 @@ bool definition_keeps_counters(const json_t *definition)
     return any || schema;
 }
 
-/* "36+", as some clusters have it, is 36. */
+/* Reads a number; "36+", which some clusters report, is 36. */
 static long number_of(const json_t *version, const char *field)
 {
     return strtol(doc_text(version, field, "0"), NULL, 10);

@@ -9,8 +9,9 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Whether the API server keeps the counters of a kubeflow.org/v1 PyTorchJob; true where it cannot
- * be told. */
+/* Whether the API server keeps the counters of a kubeflow.org/v1 PyTorchJob; true if this is
+ * unknown. */
 bool definition_keeps_counters(const json_t *definition);
-/* /version is 1.35 or newer: an older server refuses a policy of a container's own. */
+/* Whether /version is 1.35 or newer: an older server refuses restart policies of single
+ * containers. */
 bool version_has_restart_rules(const json_t *version);

@@ -66,7 +66,7 @@ static void count(struct metrics *m, const char *name, size_t length, enum metri
     }
 }
 
-/* The condition is there now, and was not. */
+/* Whether the condition is True now, and was not before. */
 static bool has_become(const json_t *before, const json_t *after, const char *type)
 {
     return job_condition(after, type) && !job_condition(before, type);
@@ -89,7 +89,8 @@ static void count_job(struct metrics *m, const json_t *before, const json_t *aft
     }
 }
 
-/* The status keeps how often its pods failed, so each failure is in one write. */
+/* Returns the number of new failures: the status keeps how often the job's pods failed, so each
+ * failure is in exactly one write. */
 static uint64_t new_failures(const json_t *before, const json_t *after)
 {
     int64_t was = doc_int(before, "status.counters.failures", 0);
@@ -122,7 +123,7 @@ void metrics_refused(struct metrics *m, const struct control_effect *effect)
     m->services_refused += control_is(effect, CONTROL_CREATE, CONTROL_SERVICE);
 }
 
-/* The limits are controller-runtime's. */
+/* The limits are those of controller-runtime. */
 static void begin_times(struct metrics *m)
 {
     static const double limits[] = {0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3,  0.35,
@@ -206,7 +207,7 @@ static void print_process(struct buf *out)
 #define IN_QUEUE OURS ",name=\"pytorchjob-controller\""
 #define QUEUE "{" IN_QUEUE "}"
 
-/* One that nothing was counted in yet is left out. */
+/* Leaves out a histogram in which nothing has been counted yet. */
 static void print_times(const struct histogram *times, const char *name, const char *labels,
                         const char *help, struct buf *out)
 {

@@ -22,10 +22,10 @@ struct metrics {
     uint64_t services_created, services_refused;
     uint64_t groups_created, groups_deleted; /* PodGroups */
     uint64_t steps[DRIVER_RESULTS];
-    struct histogram took; /* of each step; metrics_stepped begins it */
+    struct histogram took; /* of each step; metrics_stepped initialises it */
     size_t namespace_count;
-    const char *lease; /* its name; NULL: nobody is elected */
-    bool leads;        /* this operator is the one that works */
+    const char *lease; /* the lease's name; NULL: there is no election */
+    bool leads;        /* this operator is the leader */
 };
 
 void metrics_done(struct metrics *metrics);
@@ -33,14 +33,14 @@ void metrics_done(struct metrics *metrics);
 /* driver_options.did */
 void metrics_did(struct metrics *metrics, const struct control_effect *effect, const json_t *before,
                  const json_t *after);
-/* "namespace/name" is not there any more. */
+/* "namespace/name" no longer exists. */
 void metrics_gone(struct metrics *metrics, const char *job);
 
 /* driver_options.refused, driver_options.stepped */
 void metrics_refused(struct metrics *metrics, const struct control_effect *effect);
 void metrics_stepped(struct metrics *metrics, enum driver_result result, int64_t took_ms);
 
-/* What others have counted. */
+/* Values that other parts have counted. */
 struct metrics_others {
     struct driver_numbers driver;
     const struct kube_cluster_count *requests;

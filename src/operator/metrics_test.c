@@ -118,7 +118,7 @@ static void pods_and_services_are_counted(void **state)
     metrics_done(&m);
 }
 
-/* What the status has counted before is not counted again; a restart in place is a failure. */
+/* Failures that the status had before are not counted again; a restart in place is a failure. */
 static void failures_of_pods_are_counted(void **state)
 {
     (void)state;
@@ -187,7 +187,7 @@ static void steps_queue_and_requests(void **state)
     metrics_done(&m);
 }
 
-/* Namespaces come from outside: there is an end to them. */
+/* Namespaces come from outside: their number is limited. */
 static void namespaces_have_a_limit(void **state)
 {
     (void)state;

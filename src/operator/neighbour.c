@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OWN_WEBHOOKS "muster-operator" /* as deploy/overlays/webhook has it */
+#define OWN_WEBHOOKS "muster-operator" /* the name in deploy/overlays/webhook */
 
 enum { LOOK_MS = 30000, WAIT_MS = 2000, ANSWER_MS = 5000, NAMESPACE_BYTES = 64 };
 enum state { UNKNOWN, WORKING, WAITING };
@@ -21,7 +21,7 @@ struct neighbour {
     struct neighbour_options options;
     struct alarm_clock alarm;
     enum state state;
-    int webhook; /* as the last look has found it: its place in the configuration; -1: none */
+    int webhook; /* index in the configuration, as the last look found it; -1: none */
     char namespace[NAMESPACE_BYTES]; /* of the other operator */
     bool webhook_said;
 };
@@ -31,7 +31,7 @@ static const struct cluster_resource configurations = {"admissionregistration.k8
                                                        "ValidatingWebhookConfiguration", false};
 static const struct cluster_resource deployments = {"apps", "v1", "deployments", "Deployment",
                                                     true};
-/* The path of the group itself, where its kinds are listed. */
+/* The path of the group itself, which lists its kinds. */
 static const struct cluster_resource kinds = {"kubeflow.org", "v1", "", "APIResourceList", false};
 
 static void free_neighbour(void *arg)
@@ -89,8 +89,9 @@ static void wait_for_it(struct neighbour *n)
     }
 }
 
-/* An API server that asks it gets no answer, and refuses every new PyTorchJob. Where it still runs
- * for other kinds, only its webhook of ours is to go. */
+/* If upstream's operator is gone, an API server that calls its webhook gets no answer, and refuses
+ * every new PyTorchJob. If upstream's operator still runs for other kinds, only its webhook for
+ * PyTorchJobs must be deleted. */
 static void say_webhook(struct neighbour *n, bool other_kinds)
 {
     if (n->webhook < 0 || n->webhook_said) {
@@ -111,7 +112,7 @@ static void say_webhook(struct neighbour *n, bool other_kinds)
               "created: kubectl delete validatingwebhookconfiguration " UPSTREAM_WEBHOOKS);
 }
 
-/* A Deployment of that name whose image was exchanged is this operator's own. */
+/* Whether the Deployment of that name, with its image replaced, is this operator's own. */
 static bool is_ours(const struct neighbour *n)
 {
     const struct neighbour_options *o = &n->options;
@@ -119,7 +120,7 @@ static bool is_ours(const struct neighbour *n)
            strncmp(o->pod, UPSTREAM_DEPLOYMENT "-", sizeof UPSTREAM_DEPLOYMENT) == 0;
 }
 
-/* No answer at all: the API server is away, and nobody knows. */
+/* Whether there was no answer at all: the API server is away, so the state is unknown. */
 static bool is_unknown(const struct cluster_answer *answer)
 {
     return answer->code == MUSTER_EUNAVAIL || answer->code == MUSTER_ETIMEDOUT ||
@@ -143,7 +144,7 @@ static void on_deployment(void *arg, const struct cluster_answer *answer)
         work(n);
     }
     if (answer->code == MUSTER_EPERM) {
-        alarm_set(&n->alarm, INT64_MAX); /* nothing to see, now and later */
+        alarm_set(&n->alarm, INT64_MAX); /* not permitted: there will be nothing to see */
     }
 }
 
@@ -164,7 +165,8 @@ static void on_configuration(void *arg, const struct cluster_answer *answer)
     }
 }
 
-/* Another overlay was applied over one with webhooks, whose configuration nobody takes away. */
+/* Another overlay was applied over one with webhooks; their configuration is left, and must be
+ * deleted. */
 static void on_own_configuration(void *arg, const struct cluster_answer *answer)
 {
     const struct neighbour *n = arg;

@@ -15,24 +15,24 @@
 
 struct neighbour_options {
     struct cluster *cluster;
-    const char *namespace;     /* whose jobs we run; "": of all */
-    const char *own_namespace; /* in which we run as a pod; NULL: we do not */
+    const char *namespace;     /* the namespace whose jobs we run; "": all */
+    const char *own_namespace; /* the namespace of our pod; NULL: we are not in a pod */
     const char *pod;           /* our pod's name */
-    bool serves_webhooks;      /* else those that are left of another overlay are said */
+    bool serves_webhooks;      /* false: report webhooks that are left from another overlay */
     void (*may_work)(void *arg);
-    void (*must_wait)(void *arg); /* after may_work only */
+    void (*must_wait)(void *arg); /* called only after may_work */
     void *arg;
 };
 
 struct neighbour;
 
-/* It looks at once, and again and again. Before the first answer nobody may work. */
+/* Looks at once, and repeatedly. Before the first answer may_work is not called. */
 int neighbour_open(uv_loop_t *loop, const struct neighbour_options *options, struct neighbour **ret,
                    struct muster_err *err);
 
-/* Another operator works, and this one would. */
+/* Whether this operator would work, but another operator does. */
 bool neighbour_is_waited_for(const struct neighbour *neighbour);
 
-/* The loop must run once more. NULL is fine. The cluster is closed before, so that no answer comes.
- */
+/* The loop must run once more. NULL is allowed. The cluster must be closed before, so that no
+ * answer comes. */
 void neighbour_close(struct neighbour *neighbour);

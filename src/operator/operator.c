@@ -20,8 +20,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* API servers may go on asking the webhooks of a pod that is ending for this long: until then each
- * node has been told that the Service has lost it. */
+/* How long API servers may continue to call the webhooks of a pod that is ending: after that time
+ * each node knows that the Service no longer has the pod. */
 enum { LINGER_MS = 5000 };
 
 struct program {
@@ -29,19 +29,19 @@ struct program {
     uv_loop_t loop;
     uv_signal_t on_term, on_interrupt;
     struct cluster *cluster;
-    struct work work;            /* what it does while it leads */
-    struct leader *leader;       /* NULL: nobody is elected */
-    struct neighbour *neighbour; /* once this one may work */
-    char *own_namespace;         /* where the lease is */
+    struct work work;            /* the work of a leader */
+    struct leader *leader;       /* NULL: there is no election */
+    struct neighbour *neighbour; /* not NULL once this program may work */
+    char *own_namespace;         /* the namespace of the lease */
     bool in_pod;
     char *host; /* of the API server, with its port */
     struct endpoints *endpoints;
-    struct hooks *hooks; /* NULL: it serves no webhook */
-    int end;             /* why it ends: 0, or a code with its sentence in err */
+    struct hooks *hooks; /* NULL: no webhooks */
+    int end;             /* why the program ends: 0, or a code with its sentence in err */
     struct muster_err *err;
     struct metrics metrics;
-    struct alarm_clock linger; /* when it ends, once it leaves */
-    bool leaving;              /* nothing begins any more */
+    struct alarm_clock linger; /* when it ends after it has begun to leave */
+    bool leaving;              /* nothing new is begun */
 };
 
 /* ---- one of several ---- */
@@ -61,7 +61,7 @@ static void must_wait(void *arg)
     work_end(&o->work);
 }
 
-/* Begins as soon as no other operator works on these jobs. */
+/* Begins to work as soon as no other operator works on these jobs. */
 static int begin(struct program *o, struct muster_err *err)
 {
     const struct neighbour_options options = {
@@ -92,7 +92,7 @@ static void on_led(void *arg)
     }
 }
 
-/* Another operator may work by now: what is under way here is not to go on. */
+/* Ends the program: another operator may work by now, so requests in progress must not continue. */
 static void on_lost(void *arg)
 {
     struct program *o = arg;
@@ -117,7 +117,7 @@ static void on_lingered(void *arg)
     uv_stop(&o->loop);
 }
 
-/* Another one may work at once; what this one still does is to answer reviews. */
+/* Another program may work at once; this one still answers reviews. */
 static void on_released(void *arg)
 {
     struct program *o = arg;
@@ -219,7 +219,7 @@ static void on_signal(uv_signal_t *handle, int number)
     struct program *o = handle->data;
     log_event(LOG_INFO, "operator.signal", "signal %d: leaving; pods run on", number);
     o->leaving = true;
-    uv_signal_stop(handle); /* a second one ends it at once */
+    uv_signal_stop(handle); /* a second signal ends the program at once */
     work_end(&o->work);
     hooks_leave(o->hooks);
     if (o->leader) {
@@ -239,7 +239,7 @@ static void watch_signals(struct program *o)
     uv_signal_start(&o->on_interrupt, on_signal, SIGINT);
 }
 
-/* Closes from the outside in. */
+/* Closes the parts that receive requests first. */
 static void close_parts(struct program *o)
 {
     endpoints_close(o->endpoints);

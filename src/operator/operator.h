@@ -11,5 +11,5 @@
 /* argv[0] is the program's name. Returns the exit status: 0 after SIGTERM or SIGINT. */
 int operator_main(int argc, char **argv);
 
-/* What --help prints. */
+/* Prints the text of --help. */
 void operator_help(const char *program);

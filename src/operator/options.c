@@ -138,7 +138,7 @@ static int read_lost_nodes(const char *const *values, struct operator_options *o
                              NUMBER_MAX, text);
 }
 
-/* Any name but Volcano's is that of a scheduler with scheduler-plugins, as upstream has it. */
+/* Any name but Volcano's is the name of a scheduler with scheduler-plugins, as in upstream. */
 static struct control_gang read_gang(const char *const *values)
 {
     const char *name = value_of(values, "gang-scheduler-name");
@@ -162,7 +162,7 @@ static int read_switch(const char *const *values, const char *name, bool *ret,
     return 0;
 }
 
-/* The other kinds of the training-operator belong to somebody else. */
+/* Refuses the other kinds of the training-operator. */
 static int check_scheme(const char *kind, struct muster_err *err)
 {
     if (kind && strcasecmp(kind, "pytorchjob") != 0) {
@@ -174,7 +174,7 @@ static int check_scheme(const char *kind, struct muster_err *err)
     return 0;
 }
 
-/* controller-runtime's log level: a name, or a number; a larger number logs more. */
+/* Reads controller-runtime's log level: a name, or a number; a larger number logs more. */
 static int read_level(const char **values, const char **ret, struct muster_err *err)
 {
     static const char *const levels[] = {"debug", "info", "error", NULL};
@@ -185,7 +185,7 @@ static int read_level(const char **values, const char **ret, struct muster_err *
     return read_choice((const char *const *)values, "zap-log-level", levels, ret, err);
 }
 
-/* Every flag but the last of its name is forgotten; those without a use here are noted. */
+/* Keeps the last value of each flag; lists the flags that have no use here. */
 static int read_words(int argc, char **argv, const char **values, struct operator_options *o,
                       struct muster_err *err)
 {

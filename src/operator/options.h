@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* More than there are. */
+/* More than there are flags without a use. */
 enum { OPERATOR_UNUSED_MAX = 16 };
 
 struct operator_options {
@@ -25,28 +25,28 @@ struct operator_options {
     int qps, burst;
     int side_by_side;
     bool watch_nodes;
-    int64_t lost_after_ms; /* 0: a silent node is not lost by that */
+    int64_t lost_after_ms; /* 0: silence does not make a node lost */
     bool leader_elect;
-    const char *lease; /* its name */
+    const char *lease; /* the lease's name */
     struct control_gang gang;
     const char *log_level; /* debug, info or error */
     bool logs_json;
     struct hooks_flags hooks;
     struct {
         const char *flag, *why;
-    } unused[OPERATOR_UNUSED_MAX]; /* flags that were given and mean nothing here */
+    } unused[OPERATOR_UNUSED_MAX]; /* flags that were given but have no effect here */
     size_t unused_count;
 };
 
-/* MUSTER_EINVAL names the flag. */
+/* Reads the flags; the error of MUSTER_EINVAL names the flag. */
 int operator_options_read(int argc, char **argv, struct operator_options *ret,
                           struct muster_err *err);
 
-/* "127.0.0.1:8080", ":8080" (every address of the machine) or "0" (NULL host: nowhere). `host` has
- * room for INET_ADDRSTRLEN bytes. */
+/* Reads "127.0.0.1:8080", ":8080" (every address of the machine) or "0" (NULL host: none). `host`
+ * has room for INET_ADDRSTRLEN bytes. */
 enum { OPERATOR_HOST_BYTES = 16 };
 int operator_address_read(const char *flag, const char *text, char host[OPERATOR_HOST_BYTES],
                           int *ret_port, struct muster_err *err);
 
-/* All flags, for people, on standard output. */
+/* Prints all flags, for people, on standard output. */
 void operator_options_help(const char *program);

@@ -9,7 +9,7 @@
 
 static struct muster_err err;
 
-/* Words separated by blanks. */
+/* Reads words separated by blanks. */
 static int read_line(const char *line, struct operator_options *ret)
 {
     static char text[1024];
@@ -116,7 +116,7 @@ static void mistakes_name_the_flag(void **state)
     }
 }
 
-/* All that the training-operator 1.9 takes, as a Deployment may have it. */
+/* All arguments of the training-operator 1.9, as a Deployment may have them. */
 static void a_deployment_keeps_its_arguments(void **state)
 {
     (void)state;

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* What `list` (args, command) gives a flag after `at`, whether as --flag=value or in two words;
- * NULL: nothing more. */
+/* Returns the next value of a flag in `list` (args, command) from `at` on, given as --flag=value or
+ * as two words; NULL: there are no more. */
 static const char *next_value(const json_t *list, const char *flag, size_t *at)
 {
     size_t bytes = strlen(flag);
@@ -36,7 +36,7 @@ static const json_t *container_of(const json_t *deployment)
 
 static const char *const word_lists[] = {"command", "args"};
 
-/* All kinds, where it names none. */
+/* Whether the container enables PyTorchJobs; without the flag it enables all kinds. */
 static bool enables_ours(const json_t *container)
 {
     bool any = false;
@@ -108,8 +108,8 @@ void upstream_say_kinds(const json_t *resources, struct buf *out)
     }
 }
 
-/* An API server calls who writes by the first word of its user agent. A person with kubectl is no
- * operator. */
+/* Whether the manager may be another operator. An API server names a writer by the first word of
+ * its user agent. A person with kubectl is not an operator. */
 static bool is_program(const char *manager)
 {
     return *manager && strcmp(manager, "muster") != 0 && strncmp(manager, "kubectl", 7) != 0;

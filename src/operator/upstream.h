@@ -11,24 +11,24 @@
 #include <stdbool.h>
 
 #define UPSTREAM_DEPLOYMENT "training-operator"
-#define UPSTREAM_NAMESPACE "kubeflow" /* where its manifests put it */
+#define UPSTREAM_NAMESPACE "kubeflow" /* the namespace in upstream's manifests */
 #define UPSTREAM_WEBHOOKS "validator.training-operator.kubeflow.org"
 
-/* Does that Deployment run, or still end, pods that make those of PyTorchJobs? */
+/* Whether that Deployment has pods, perhaps still ending, that create the pods of PyTorchJobs. */
 bool upstream_runs(const json_t *deployment);
 
-/* … of our namespace ("": of all). */
+/* Whether that Deployment works on our namespace ("": all namespaces). */
 bool upstream_is_in(const json_t *deployment, const char *namespace);
 
-/* The index in the configuration of the webhook that judges PyTorchJobs; -1: it has none.
- * *ret_namespace: that of the Service it asks, UPSTREAM_NAMESPACE where it names none. */
+/* Returns the index in the configuration of the webhook that validates PyTorchJobs; -1: there is
+ * none. *ret_namespace: the namespace of its Service, UPSTREAM_NAMESPACE if it names none. */
 int upstream_find_webhook(const json_t *configuration, const char **ret_namespace);
 
-/* The other program that writes the job's status since this operator does, which began at that
- * time: of managedFields an entry that is newer than ours. NULL: nobody; that is what a job says
- * which was taken over. Times have whole seconds: a program that writes in the same one is seen
- * later. */
+/* Returns another program that has written the job's status since that time, when this operator
+ * began: an entry of managedFields that is newer than ours. NULL: there is none, which is also so
+ * for a job that was taken over. Times have whole seconds: a program that writes in the same second
+ * is found later. */
 const char *upstream_other_writer(const json_t *job, int64_t since_unix_ms);
 
-/* "MPIJobs, TFJobs": the kinds of the group's list of resources but ours. */
+/* Writes "MPIJobs, TFJobs": the kinds in the group's list of resources, without ours. */
 void upstream_say_kinds(const json_t *resources, struct buf *out);

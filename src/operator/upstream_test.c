@@ -32,7 +32,7 @@ static const struct {
     {"", "'env': [{'name': 'KUBEFLOW_NAMESPACE', 'value': 'b'}]", true, true, false, true},
     {"", "'env': [{'name': 'KUBEFLOW_NAMESPACE', 'value': 'b'}], 'args': ['--namespace=a']", true,
      true, true, false},
-    {"", "'args': ['--enable-scheme']", true, true, true, true}, /* damaged: it may well run */
+    {"", "'args': ['--enable-scheme']", true, true, true, true}, /* damaged: it may run */
     {"", "'args': [3, null]", true, true, true, true},
 };
 
@@ -49,7 +49,7 @@ static void who_works_on_our_jobs_is_known(void **state)
     }
 }
 
-/* Its last pod ends in its own time. */
+/* Its last pod may end slowly. */
 static void one_that_is_scaled_down_runs_until_its_pods_are_gone(void **state)
 {
     (void)state;
@@ -98,8 +98,8 @@ static void other_kinds_are_named_once(void **state)
     buf_done(&out);
 }
 
-/* The one of a job that was taken over wrote before us; an operator that comes back finds its own
- * old time. */
+/* The previous operator of a job that was taken over wrote before us; an operator that is restarted
+ * finds the time of its own earlier write. */
 static void who_else_writes_is_in_the_job(void **state)
 {
     (void)state;

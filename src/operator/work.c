@@ -11,7 +11,8 @@
 
 #include <stdio.h>
 
-/* What every pod and Service of ours has (control/objects.c), so that no others are watched. */
+/* The label of every pod and Service of ours (control/objects.c): only objects with it are
+ * watched. */
 #define OUR_LABEL "training.kubeflow.org/operator-name=pytorchjob-controller"
 
 /* ---- the driver's world ---- */
@@ -46,8 +47,8 @@ static void say(void *arg, const char *what, const char *key, const char *senten
     log_about(LOG_WARN, what, key, "%s", sentence);
 }
 
-/* Without the right to read the CRD (another overlay, upstream's roles) the first status shows what
- * it drops. */
+/* Reports once that the definition drops the counters. Without the permission to read the CRD
+ * (another overlay, upstream's roles) the first written status shows this. */
 static void say_drops(struct work *w)
 {
     if (!w->drops_said) {
@@ -60,7 +61,8 @@ static void say_drops(struct work *w)
     w->drops_said = true;
 }
 
-/* Where this operator may not look for others (neighbour.h), a job shows that there is one. */
+/* Reports another operator, if this one may not look for others (neighbour.h): a job's
+ * managedFields show it. */
 static void say_other(struct work *w, const json_t *job)
 {
     const char *other = upstream_other_writer(job, w->began_unix_ms);

@@ -15,32 +15,32 @@
 
 enum { UNDER_WAY_BYTES_MAX = 2 * ANSWERS_BODY_BYTES_MAX, UNDER_WAY_MAX = 256 };
 
-/* A list that reviews under way still look at. */
+/* A list of images, which stays while reviews still use it. */
 struct list {
     struct images images;
-    int users; /* the answers' own, and each review */
+    int users; /* one for the answers, and one for each review */
 };
 
 struct answers {
     uv_loop_t *loop;
     struct list *list;
-    size_t bytes; /* under way */
+    size_t bytes; /* of reviews in progress */
     int count;
-    bool leaving; /* each answer is its connection's last */
-    bool freed;   /* by its owner, while some are under way */
+    bool leaving; /* each answer is the last of its connection */
+    bool freed;   /* by its owner, while reviews are in progress */
 };
 
-/* A review under way. */
+/* A review in progress. */
 struct review {
-    uv_work_t work; /* first: the thread's */
+    uv_work_t work; /* must be the first member; the thread's */
     struct answers *answers;
     struct list *list;
-    struct http_reply *reply; /* NULL: the client has gone */
+    struct http_reply *reply; /* NULL: the client has closed the connection */
     bool conversion;
     size_t bytes;
     char *body;
     int status;
-    char *text; /* the answer, or why there is none */
+    char *text; /* the answer, or the reason why there is none */
 };
 
 /* ---- lists of images ---- */
@@ -97,7 +97,7 @@ static void answer(uv_work_t *work)
     json_decref(asked);
 }
 
-/* ---- its way in and out ---- */
+/* ---- how a review comes in and goes out ---- */
 
 static void send_text(struct http_reply *reply, int status, const char *text)
 {
@@ -140,7 +140,7 @@ static void on_gone(void *arg)
     review->reply = NULL;
 }
 
-/* NULL: out of memory. */
+/* Returns a new review; NULL: out of memory. */
 static struct review *take_in(struct answers *answers, const struct http_request *request)
 {
     struct review *review = calloc(1, sizeof *review);
@@ -176,7 +176,7 @@ static void begin(struct answers *answers, const struct http_request *request,
     answers->count++;
     answers->bytes += review->bytes;
     int r = uv_queue_work(answers->loop, &review->work, answer, on_answered);
-    assert(r == 0); /* only a missing function is refused */
+    assert(r == 0); /* it fails only if a function is missing */
     (void)r;
 }
 

@@ -12,24 +12,24 @@
 #include "http/http.h"
 #include "webhook/images.h"
 
-/* The path of upstream's training-operator, which serves PyTorchJobs there. */
+/* The path that upstream's training-operator serves for PyTorchJobs. */
 #define ANSWERS_PATH_JOBS "/validate-kubeflow-org-v1-pytorchjob"
 #define ANSWERS_PATH_PODS "/validate-pods"
 #define ANSWERS_PATH_CONVERT "/convert"
 
-enum { ANSWERS_BODY_BYTES_MAX = 8 << 20 }; /* a list of jobs in an old version is one review */
+enum { ANSWERS_BODY_BYTES_MAX = 8 << 20 }; /* one review may have a list of old jobs */
 
 struct answers;
 
 struct answers *answers_new(uv_loop_t *loop); /* NULL: out of memory */
-void answers_free(struct answers *answers);   /* NULL is fine */
+void answers_free(struct answers *answers);   /* NULL is allowed */
 
-/* Takes effect with the next review. Takes `images` over. MUSTER_ENOMEM: nothing has changed. */
+/* Takes `images` over; the next review uses it. MUSTER_ENOMEM: nothing has changed. */
 int answers_set_images(struct answers *answers, struct images *images, struct muster_err *err);
 
-/* From the next review on each answer is its connection's last, so that the API server goes on with
- * another replica. */
+/* From the next review on, each answer is the last of its connection, so that the API server moves
+ * to another replica. */
 void answers_leave(struct answers *answers);
 
-/* An http_handler. */
+/* Is an http_handler. */
 void answers_handle(void *answers, const struct http_request *request, struct http_reply *reply);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 struct seen {
-    struct http_reply reply; /* first: the reply's own */
+    struct http_reply reply; /* must be the first member; the reply's */
     int status;
     bool closes;
 };

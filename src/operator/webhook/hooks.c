@@ -14,10 +14,10 @@
 #include <string.h>
 
 enum {
-    LOOK_MS = 5000, /* at files; a mounted Secret or ConfigMap changes while we run */
+    LOOK_MS = 5000, /* for files; a mounted Secret or ConfigMap may change */
     FILE_BYTES_MAX = 1 << 20,
     CONNECTIONS_MAX = 2048, /* of which one API server may have an eighth */
-    /* API servers give a webhook 30 s at most, and keep an idle connection for 90 s. */
+    /* API servers wait for a webhook at most 30 s, and keep an idle connection for 90 s. */
     REQUEST_MS = 30000,
     IDLE_S = 120,
     NAME_BYTES = 320,
@@ -28,13 +28,13 @@ struct hooks {
     struct http_server *server;
     struct answers *answers;
     struct keeper *keeper; /* NULL: certificates are in files */
-    char *cert_pem;        /* that the server has; NULL: none yet */
-    char *images_text;     /* that were read last */
+    char *cert_pem;        /* the server's present certificate; NULL: none yet */
+    char *images_text;     /* as last read */
     char *words;           /* the text of names[1] and so on */
     char name[NAME_BYTES];
     const char *names[KEYRING_NAMES_MAX + 1];
     uv_timer_t timer;
-    char trouble[MUSTER_ERR_TEXT_BYTES]; /* of files; "": none */
+    char trouble[MUSTER_ERR_TEXT_BYTES]; /* with files; "": none */
 };
 
 /* ---- the certificate ---- */
@@ -97,7 +97,7 @@ static int read_images(struct hooks *h, struct muster_err *err)
     return 0;
 }
 
-/* What was read before goes on where a file cannot be read now: it is said once. */
+/* If a file cannot be read now, the previous content stays in use; this is reported once. */
 static void look_at_files(uv_timer_t *timer)
 {
     struct hooks *h = timer->data;

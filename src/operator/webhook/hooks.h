@@ -13,13 +13,13 @@
 /* The flags of the command line; texts are borrowed. */
 struct hooks_flags {
     bool on;
-    int port;            /* 0: a free one */
-    const char *host;    /* an IPv4 address; NULL: not said */
-    const char *service; /* API servers reach the webhooks by this name … */
-    const char *names;   /* … and by these, separated by commas; NULL: none */
+    int port;            /* 0: any free port */
+    const char *host;    /* an IPv4 address; NULL: not given */
+    const char *service; /* a name by which API servers reach the webhooks */
+    const char *names;   /* more such names, separated by commas; NULL: none */
     const char *secret;
-    int64_t life_ms;         /* of a certificate that is made here */
-    const char *cert_path;   /* a folder with tls.crt and tls.key, in place of the Secret; NULL */
+    int64_t life_ms;         /* of a certificate that this program makes */
+    const char *cert_path;   /* a folder with tls.crt and tls.key, instead of the Secret; or NULL */
     const char *images_path; /* a file of patterns (webhook/images.h); NULL: every image */
 };
 
@@ -32,14 +32,16 @@ struct hooks_options {
     bool in_pod;
 };
 
-/* MUSTER_EUNAVAIL: the port is taken; MUSTER_EDATA: the list of images cannot be read. */
+/* Opens the webhooks. MUSTER_EUNAVAIL: the port is in use; MUSTER_EDATA: the list of images cannot
+ * be read. */
 int hooks_open(uv_loop_t *loop, const struct hooks_options *options, struct hooks **ret,
                struct muster_err *err);
-/* NULL is fine. */
+/* NULL is allowed. */
 void hooks_close(struct hooks *hooks);
 
-/* This replica is about to end: it answers, and keeps no connection. NULL is fine. */
+/* This replica is about to end: it still answers, but keeps no connection open. NULL is allowed. */
 void hooks_leave(struct hooks *hooks);
 
-/* Why API servers cannot rely on them; NULL: they can, or there are none (`hooks` NULL). */
+/* Returns why API servers cannot rely on the webhooks; NULL: they can, or there are none (`hooks`
+ * NULL). */
 const char *hooks_trouble(const struct hooks *hooks);

@@ -14,10 +14,10 @@
 #include <string.h>
 
 enum {
-    LOOKS_PER_MARGIN = 4, /* news get about well within it */
+    LOOKS_PER_MARGIN = 4, /* so that a change spreads well within the margin */
     LOOK_MS_MAX = 60000,
     LOOK_MS_MIN = 200,
-    SOON_MS = 1000, /* until all is well */
+    SOON_MS = 1000, /* after an error */
     TROUBLE_BYTES = 600,
 };
 
@@ -29,10 +29,10 @@ struct keeper {
     uv_timer_t timer; /* the next look */
     struct cluster_call *call;
     bool busy;
-    struct keyring keyring; /* as the Secret has it, or as it is written */
-    enum rotation_do what;  /* is written */
+    struct keyring keyring; /* as read from the Secret, or as being written to it */
+    enum rotation_do what;  /* the change that is being written */
     bool published;
-    int64_t good_until_unix_ms; /* the certificate that is used, once its list was published */
+    int64_t good_until_unix_ms; /* of the certificate in use, once its list was published */
     struct publish *publish;
     char trouble[TROUBLE_BYTES]; /* "": none */
 };
@@ -46,7 +46,7 @@ static int64_t pause_ms(const struct keeper *k)
     return every_ms < LOOK_MS_MIN ? LOOK_MS_MIN : every_ms > LOOK_MS_MAX ? LOOK_MS_MAX : every_ms;
 }
 
-/* What is wrong is said when it begins, and when it ends. */
+/* Reports trouble when it begins, and when it ends; then waits for the next look. */
 static void rest(struct keeper *k, const char *trouble)
 {
     const char *now = trouble ? trouble : "";
@@ -66,7 +66,7 @@ static void fail(struct keeper *k, const char *sentence)
     rest(k, trouble);
 }
 
-/* ---- what the Secret has is used ---- */
+/* ---- using the keyring of the Secret ---- */
 
 static void on_published(void *arg, const char *sentence)
 {
@@ -129,13 +129,13 @@ static void on_written(void *arg, const struct cluster_answer *answer)
         k->good_until_unix_ms = k->what == ROTATION_ANEW ? 0 : k->good_until_unix_ms;
         use(k);
     } else if (answer->code == MUSTER_ECONFLICT || answer->code == MUSTER_EEXIST) {
-        uv_timer_start(&k->timer, look, 0, 0); /* another replica was faster */
+        uv_timer_start(&k->timer, look, 0, 0); /* another replica has written first */
     } else {
         fail(k, answer->message);
     }
 }
 
-/* A new reference, NULL when out of memory. `secret` NULL: there is none yet. */
+/* Returns a new reference, NULL when out of memory. `secret` NULL: it does not exist yet. */
 static json_t *with_keyring(const struct keeper *k, const json_t *secret)
 {
     json_t *body = secret ? json_deep_copy(secret)
@@ -162,7 +162,7 @@ static void write_secret(struct keeper *k, const json_t *secret)
     json_decref(body);
 }
 
-/* `secret` NULL: there is none. */
+/* Decides about the Secret's keyring. `secret` NULL: it does not exist. */
 static void go_on(struct keeper *k, const json_t *secret)
 {
     struct rotation_facts facts;

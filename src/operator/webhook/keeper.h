@@ -19,18 +19,18 @@ struct keeper;
 struct keeper_options {
     struct cluster *cluster;
     const char *namespace, *secret, *service; /* borrowed */
-    const char *const *names;                 /* of the server, ending with NULL; borrowed */
+    const char *const *names;                 /* of the server, NULL-terminated; borrowed */
     int64_t life_ms;                          /* of a certificate */
-    /* Gives the server this certificate from now on. A failure is reported, and it is tried again.
-     */
+    /* Called with the certificate that the server must use from now on. A failure is reported, and
+     * the call is repeated later. */
     int (*use)(void *arg, const struct certificate_pair *serving, struct muster_err *err);
     void *arg;
 };
 
 int keeper_open(uv_loop_t *loop, const struct keeper_options *options, struct keeper **ret,
                 struct muster_err *err);
-/* NULL is fine. */
+/* NULL is allowed. */
 void keeper_close(struct keeper *keeper);
 
-/* Why API servers cannot rely on the webhooks; NULL: they can. */
+/* Returns why API servers cannot rely on the webhooks; NULL: they can. */
 const char *keeper_trouble(const struct keeper *keeper);

@@ -42,7 +42,7 @@ int keyring_read(const json_t *secret, struct keyring *ret, struct muster_err *e
     r = r < 0 ? r : read_text(secret, "ca.key", &k.newest.key_pem, err);
     r = r < 0 ? r : read_text(secret, "tls.crt", &k.serving.cert_pem, err);
     r = r < 0 ? r : read_text(secret, "tls.key", &k.serving.key_pem, err);
-    if (r == 0 && !(k.newest.cert_pem = strdup(k.authorities))) { /* its first one */
+    if (r == 0 && !(k.newest.cert_pem = strdup(k.authorities))) { /* the first in it */
         r = err_no_memory(err);
     }
     if (r < 0) {
@@ -78,9 +78,9 @@ json_t *keyring_data(const struct keyring *keyring)
     return data;
 }
 
-/* ---- what it is like ---- */
+/* ---- its state ---- */
 
-/* The certificate after this one; NULL: there is none. */
+/* Returns the certificate after this one; NULL: there is none. */
 static const char *next_certificate(const char *pem)
 {
     const char *end = strstr(pem, END_OF_CERTIFICATE);
@@ -162,7 +162,7 @@ static int make_serving(struct keyring *k, const char *const *names,
     return r;
 }
 
-/* The newest one, and those before it where they stay. */
+/* Lists the newest authority, and the older ones if they stay. */
 static int list_authorities(struct keyring *k, bool with_older, struct muster_err *err)
 {
     struct buf list;
@@ -178,7 +178,7 @@ static int list_authorities(struct keyring *k, bool with_older, struct muster_er
     return 0;
 }
 
-/* Only the first certificate of the list in the Secret is the newest. */
+/* Cuts the list to its first certificate, which is the newest authority's. */
 static void cut_after_first(char *pem)
 {
     char *end = strstr(pem, END_OF_CERTIFICATE);

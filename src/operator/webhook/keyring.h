@@ -13,23 +13,24 @@ enum { KEYRING_NAMES_MAX = 16 };
 
 struct keyring {
     char *authorities;               /* PEM */
-    struct certificate_pair newest;  /* of them */
-    struct certificate_pair serving; /* what clients of the webhooks see */
+    struct certificate_pair newest;  /* the newest authority */
+    struct certificate_pair serving; /* the certificate that clients of the webhooks see */
 };
 
 void keyring_done(struct keyring *keyring);
 
-/* Reads the Secret's `data`; what is missing or malformed is "", all of it where `secret` is NULL.
- * MUSTER_ENOMEM. */
+/* Reads the Secret's `data`; a missing or malformed text becomes "", and all of them if `secret` is
+ * NULL. MUSTER_ENOMEM. */
 int keyring_read(const json_t *secret, struct keyring *ret, struct muster_err *err);
 
-/* `names`: of the server, ending with NULL. All but `published`, which the keyring does not say. */
+/* Sets all facts but `published`, which is not in the keyring. `names`: of the server,
+ * NULL-terminated. */
 void keyring_look(const struct keyring *keyring, const char *const *names,
                   struct rotation_facts *ret);
 
-/* What rotation_step said. On failure nothing has changed. */
+/* Makes the change that rotation_step returned. On failure nothing has changed. */
 int keyring_change(struct keyring *keyring, enum rotation_do what, const char *const *names,
                    const struct rotation_lives *lives, int64_t now_unix_ms, struct muster_err *err);
 
-/* The Secret's `data`; a new reference, NULL when out of memory. */
+/* Returns the Secret's `data`; a new reference, NULL when out of memory. */
 json_t *keyring_data(const struct keyring *keyring);

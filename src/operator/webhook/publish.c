@@ -33,9 +33,9 @@ struct publish {
     struct publish_options options;
     struct cluster_call *call;
     bool busy;
-    size_t at; /* of `objects` */
+    size_t at; /* index in `objects` */
     char *authorities;
-    char sentence[SENTENCE_BYTES]; /* "": nothing is wrong */
+    char sentence[SENTENCE_BYTES]; /* "": no error */
 };
 
 /* ---- an object ---- */
@@ -48,7 +48,7 @@ static bool is_name(const char *const *names, const char *host, size_t length)
     return *names != NULL;
 }
 
-/* "https://HOST:PORT/PATH" */
+/* Whether the host of "https://HOST:PORT/PATH" is one of ours. */
 static bool is_our_url(const struct publish_options *o, const char *url)
 {
     const char *host = strncmp(url, "https://", 8) == 0 ? url + 8 : "";
@@ -136,7 +136,7 @@ static void on_written(void *arg, const struct cluster_answer *answer)
     struct publish *p = arg;
     p->busy = false;
     if (answer->code < 0) {
-        fail(p, answer->message); /* a conflict, too: it is looked at again */
+        fail(p, answer->message); /* also a conflict: the next round looks at it again */
         return;
     }
     log_event(LOG_INFO, "webhook.published", "%s %s has the list of authorities",

@@ -15,21 +15,22 @@ struct publish;
 struct publish_options {
     struct cluster *cluster;
     const char *service, *namespace; /* of the webhooks; borrowed */
-    const char *const *names;        /* of the server, where a configuration has a url; borrowed */
-    /* All was looked at: `sentence` NULL, and every object has the list; or what is wrong. */
+    const char *const *names;        /* of the server, for configurations with a url; borrowed */
+    /* All objects were looked at: `sentence` is NULL if every object has the list, or says what is
+     * wrong. */
     void (*done)(void *arg, const char *sentence);
     void *arg;
 };
 
 int publish_open(const struct publish_options *options, struct publish **ret,
                  struct muster_err *err);
-/* NULL is fine; `done` does not come any more. */
+/* NULL is allowed; `done` is not called any more. */
 void publish_close(struct publish *publish);
 
-/* Looks at all of them, one after the other; not while that is under way. */
+/* Looks at all objects, one after the other; must not be called while that is in progress. */
 void publish_begin(struct publish *publish, const char *authorities);
 
-/* Puts the list into an object's clauses that are ours; was one of them different? Pure.
- * MUSTER_ENOMEM. */
+/* Puts the list into the object's clauses that are ours; *ret_changed: whether one of them was
+ * different. Pure. MUSTER_ENOMEM. */
 int publish_put(json_t *object, const struct publish_options *options, const char *authorities,
                 bool *ret_changed);

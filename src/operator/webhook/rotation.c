@@ -6,7 +6,7 @@ enum {
     MARGINS = 12,
     MARGIN_MS_MAX = 3600 * 1000,
     RENEWED_IN_LAST = 3,
-    ROUNDING_MS = 1000 /* a certificate has whole seconds */
+    ROUNDING_MS = 1000 /* times in a certificate have whole seconds */
 };
 
 struct rotation_lives rotation_lives_of(int64_t serving_ms)
@@ -24,7 +24,8 @@ static bool is_valid(const struct certificate_span *span, int64_t now_ms)
     return span->from_unix_ms <= now_ms && now_ms < span->until_unix_ms;
 }
 
-/* It was made a margin after the beginning of its time, and has got about a margin later. */
+/* Whether the certificate has spread: its time begins one margin before it was made, and it needs
+ * about one more margin. */
 static bool has_got_about(const struct certificate_span *span, const struct rotation_lives *lives,
                           int64_t now_ms)
 {

@@ -15,27 +15,27 @@
 
 enum rotation_do {
     ROTATION_NOTHING,
-    ROTATION_ANEW,      /* authority and certificate: there are none that can be used */
-    ROTATION_AUTHORITY, /* a new authority in front of the list */
-    ROTATION_SERVING,   /* a new certificate, of the newest authority */
-    ROTATION_FORGET,    /* all authorities but the newest leave the list */
+    ROTATION_ANEW,      /* a new authority and certificate: the present ones cannot be used */
+    ROTATION_AUTHORITY, /* a new authority at the front of the list */
+    ROTATION_SERVING,   /* a new certificate, signed by the newest authority */
+    ROTATION_FORGET,    /* remove all authorities but the newest from the list */
 };
 
 struct rotation_lives {
     int64_t authority_ms, serving_ms;
-    int64_t margin_ms; /* how long news need to get about, and how far clocks may be apart: what is
-                          made is valid from so long before */
+    int64_t margin_ms; /* how long a change needs to spread, and how far clocks may be apart:
+                          certificates are valid from this long before they are made */
 };
 
-/* Derives the times from the certificate's life: an authority lives four times as long, and news
- * spread within a twelfth of it, at most an hour. */
+/* Derives the times from the certificate's life: an authority lives four times as long; a change
+ * spreads within a twelfth of it, at most an hour. */
 struct rotation_lives rotation_lives_of(int64_t serving_ms);
 
 struct rotation_facts {
-    bool usable;    /* keys and certificates belong together, and name what they have to */
-    bool published; /* API servers were told the list as it is */
+    bool usable;    /* keys and certificates match, and have all the names */
+    bool published; /* API servers were given the present list */
     bool serving_is_of_newest;
-    bool has_older; /* authorities than the newest */
+    bool has_older; /* there are authorities besides the newest */
     struct certificate_span newest, serving;
 };
 

@@ -9,7 +9,7 @@ enum { NEWS_MAX = 128 };
 static const char *const names[] = {"hook.system.svc", NULL};
 static const int64_t start_ms = INT64_C(1767225600000);
 
-/* What replicas and API servers may still have of what was written a while ago. */
+/* An earlier state that replicas and API servers may still have. */
 struct news {
     int64_t at_ms;
     char *authorities, *serving;
@@ -45,7 +45,7 @@ static void step(struct world *w, int64_t now_ms)
     }
 }
 
-/* Does a list of authorities trust a certificate? */
+/* Whether a list of authorities trusts a certificate. */
 static bool trusts(const char *authorities, const char *serving)
 {
     struct keyring pair = {(char *)authorities, {(char *)authorities, ""}, {(char *)serving, ""}};
@@ -61,7 +61,7 @@ static bool trusts(const char *authorities, const char *serving)
     return found;
 }
 
-/* Whoever has seen what was written within the last margin gets on with everybody else who has. */
+/* Checks that all programs that have read a state of the last margin trust each other. */
 static void everybody_is_trusted(const struct world *w, int64_t now_ms)
 {
     size_t oldest = w->count - 1;
@@ -144,7 +144,7 @@ static void what_cannot_be_used_is_made_anew(void **state)
     struct rotation_facts facts = good(&lives, start_ms);
     assert_int_equal(rotation_step(&facts, &lives, start_ms), ROTATION_NOTHING);
     assert_int_equal(rotation_step(&facts, &lives, start_ms + lives.serving_ms), ROTATION_ANEW);
-    /* A clock that is behind by more than the margin. */
+    /* The clock is behind by more than the margin. */
     assert_int_equal(rotation_step(&facts, &lives, start_ms - lives.margin_ms - 1), ROTATION_ANEW);
     facts.usable = false;
     assert_int_equal(rotation_step(&facts, &lives, start_ms), ROTATION_ANEW);
@@ -157,7 +157,7 @@ static void a_new_authority_signs_once_it_is_known(void **state)
     struct rotation_facts facts = good(&lives, start_ms);
     facts.serving_is_of_newest = false;
     facts.has_older = true;
-    int64_t known_ms = start_ms + lives.margin_ms + 1000; /* a certificate has whole seconds */
+    int64_t known_ms = start_ms + lives.margin_ms + 1000; /* certificates have whole seconds */
     assert_int_equal(rotation_step(&facts, &lives, known_ms - 1), ROTATION_NOTHING);
     assert_int_equal(rotation_step(&facts, &lives, known_ms), ROTATION_SERVING);
     facts.published = false;
@@ -177,7 +177,7 @@ static void a_secret_of_somebody_else_s_is_not_used(void **state)
     keyring_look(&w.keyring, others, &facts);
     assert_false(facts.usable);
     free(w.keyring.serving.key_pem);
-    w.keyring.serving.key_pem = strdup(w.keyring.newest.key_pem); /* not its own */
+    w.keyring.serving.key_pem = strdup(w.keyring.newest.key_pem); /* not its own key */
     keyring_look(&w.keyring, names, &facts);
     assert_false(facts.usable);
     tear_down(&w);
