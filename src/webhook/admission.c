@@ -12,16 +12,16 @@ enum {
     PROBLEMS_MAX = 50,
     MESSAGE_BYTES_MAX = 16 << 10,
     WARNINGS_MAX = 16,
-    WARNING_BYTES_MAX = 256, /* what Kubernetes asks for */
+    WARNING_BYTES_MAX = 256, /* Kubernetes' recommended limit */
     HTTP_UNPROCESSABLE = 422,
     HTTP_FORBIDDEN = 403
 };
 
-/* What is to be said of one request. */
+/* The result for one request. */
 struct judgement {
     int status; /* 0: allowed */
     const char *reason;
-    struct buf message; /* the sentences against it */
+    struct buf message; /* the reasons against it */
     json_t *warnings;
 };
 
@@ -86,7 +86,8 @@ static bool has_image(const json_t *pod_spec, const char *list, const char *name
     return strcmp(doc_text(container, "image", ""), image) == 0;
 }
 
-/* `before` may be NULL: what was there already, with this image, is not judged again. */
+/* Judges the images of a pod spec. A container that had the same image before is not judged again;
+ * `before` may be NULL. */
 static void judge_images(struct judgement *j, const struct images *images, const char *where,
                          const json_t *pod_spec, const json_t *before)
 {
@@ -129,7 +130,7 @@ static void judge_images_of_job(struct judgement *j, const struct images *images
 
 /* ---- A review ---- */
 
-/* Nothing that is judged was changed. */
+/* Whether nothing that is judged was changed. */
 static bool is_unchanged(const json_t *object, const json_t *before)
 {
     return before && json_equal(json_object_get(object, "spec"), json_object_get(before, "spec"));

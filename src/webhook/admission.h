@@ -15,5 +15,6 @@
 
 #include <jansson.h>
 
-/* The caller's; NULL only when out of memory. What is no PyTorchJob and no pod is allowed. */
+/* Returns the answer to a review, which the caller frees; NULL only when out of memory. Objects
+ * that are neither PyTorchJobs nor pods are allowed. */
 json_t *webhook_answer_admission(const json_t *review, const struct images *images);

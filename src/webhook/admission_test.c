@@ -24,7 +24,7 @@ static json_t *review(const char *operation, const char *kind, const char *objec
     return json_pack("{s:s, s:o}", "apiVersion", "admission.k8s.io/v1", "request", request);
 }
 
-/* The message of the refusal; "" when it is allowed. The caller's. */
+/* Returns the message of the refusal, which the caller frees; "" if the review is allowed. */
 static char *judged(const char *list, json_t *asked)
 {
     struct images images = {0};

@@ -13,7 +13,7 @@ static const char *const moved[] = {"cleanPodPolicy", "ttlSecondsAfterFinished",
 
 struct version {
     const char *name;
-    size_t moved; /* it has so many of `moved` under spec; 0: it is v1 */
+    size_t moved; /* how many of `moved` it has under spec; 0: it is v1 */
 };
 
 static const struct version versions[] = {
@@ -43,8 +43,8 @@ static int move_field(json_t *from, json_t *to, const char *name)
     return 0;
 }
 
-/* The object under that name, made where nothing is; borrowed. NULL: something else is there, or
- * out of memory. */
+/* Returns the object under that name, which is created if nothing is there; borrowed. NULL:
+ * something else is there, or out of memory. */
 static json_t *object_in(json_t *parent, const char *name)
 {
     json_t *child = json_object_get(parent, name);
@@ -63,7 +63,7 @@ static void drop_if_empty(json_t *parent, const char *name)
     }
 }
 
-/* What is in `from` and not in `to`, at each level of objects: what `to` says wins. */
+/* Adds to `to` what only `from` has, at each level of objects: existing values of `to` win. */
 static int add_missing(json_t *to, const json_t *from)
 {
     const char *name;
@@ -85,8 +85,8 @@ static int add_missing(json_t *to, const json_t *from)
 
 /* ---- Up, to v1 ---- */
 
-/* What an earlier way down has put aside comes back. An annotation that is no JSON object was
- * changed by somebody else, and stays. */
+/* Restores the fields that an earlier conversion down has put aside. An annotation that is not a
+ * JSON object was changed by somebody else, and stays. */
 static int restore_v1_fields(json_t *job, json_t *spec)
 {
     json_t *metadata = json_object_get(job, "metadata");
@@ -130,7 +130,7 @@ static bool is_known_below(const char *name)
     return known;
 }
 
-/* Takes what an old version has no field for out of spec, into a new object. */
+/* Moves the fields of spec that an old version does not have into a new object. */
 static json_t *take_v1_fields(json_t *spec)
 {
     json_t *fields = json_object();
@@ -151,7 +151,7 @@ static int put_aside(json_t *job, const json_t *fields)
     json_t *metadata = object_in(job, "metadata");
     json_t *notes = metadata ? object_in(metadata, "annotations") : NULL;
     if (!notes) {
-        return 0; /* malformed: nothing to carry it in */
+        return 0; /* malformed: no place to store them */
     }
     muster_auto(free) char *text = doc_print(fields);
     json_t *value = text ? json_string(text) : NULL;

@@ -14,14 +14,14 @@
 #include <jansson.h>
 #include <muster/err.h>
 
-/* What an object of an old version carries that only v1 has. */
+/* The annotation in which an object of an old version keeps the fields that only v1 has. */
 #define WEBHOOK_ANNOTATION_V1_FIELDS "muster.dev/v1-fields"
 
-/* A copy of the job in that version ("kubeflow.org/v1beta2"); the caller's. What is malformed is
- * left as it is: the schema of the version judges it. MUSTER_EDATA: one of the two versions is not
- * ours, or it is no object. MUSTER_ENOMEM. */
+/* Makes a copy of the job in that version ("kubeflow.org/v1beta2"), which the caller frees.
+ * Malformed parts are copied unchanged: the schema of the version judges them. MUSTER_EDATA: one of
+ * the two versions is not ours, or the job is not an object. MUSTER_ENOMEM. */
 int webhook_convert(const json_t *job, const char *version, json_t **ret, struct muster_err *err);
 
-/* The answer to a review: all of its objects converted, or one sentence on why not. The caller's;
- * NULL only when out of memory. */
+/* Returns the answer to a review: all of its objects converted, or one sentence that says why not.
+ * The caller frees it; NULL only when out of memory. */
 json_t *webhook_answer_conversion(const json_t *review);

@@ -60,7 +60,7 @@ static void what_an_old_version_cannot_say_is_carried_along(void **state)
            "'spec': {'backoffLimit': 3}}");
 }
 
-/* The client of an old version changes what it sees; what it does not see stays. */
+/* The client of an old version changes the fields that it sees; the others stay. */
 static void a_change_in_an_old_version_keeps_the_rest(void **state)
 {
     (void)state;
@@ -89,7 +89,7 @@ static void a_field_that_was_removed_in_an_old_version_stays_removed(void **stat
     json_decref(job);
 }
 
-/* Each job by way of each version, and back. */
+/* Each job is converted to each version, and back. */
 static void every_round_trip_gives_the_same_job(void **state)
 {
     (void)state;
@@ -115,7 +115,7 @@ static void every_round_trip_gives_the_same_job(void **state)
     }
 }
 
-/* Somebody else's text in the annotation harms nothing and is kept. */
+/* Another program's text in the annotation does no harm and is kept. */
 static void an_annotation_that_is_no_object_is_left_alone(void **state)
 {
     (void)state;

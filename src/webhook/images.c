@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A name of an image, whole and cut into its parts. */
+/* A name of an image, complete and split into its parts. */
 struct reference {
-    char registry[IMAGES_NAME_BYTES_MAX + sizeof "docker.io/library/"]; /* the text of them all */
+    char registry[IMAGES_NAME_BYTES_MAX + sizeof "docker.io/library/"]; /* the text of all parts */
     char *path;
     char *tag;    /* NULL: none */
     char *digest; /* NULL: none */
@@ -22,12 +22,12 @@ struct images_pattern {
     char *path;
     char *tag;
     char *digest;
-    bool below; /* all images below `path`; "" for all of the registry */
+    bool below; /* all images below `path`; "" for the whole registry */
 };
 
 /* ---- A name ---- */
 
-/* The first part names a registry when it has a dot or a port, or is localhost. */
+/* Whether the first part names a registry: it has a dot or a port, or is localhost. */
 static bool names_registry(const char *name, size_t length)
 {
     return memchr(name, '.', length) || memchr(name, ':', length) ||
@@ -55,7 +55,7 @@ static bool is_digest(const char *digest)
     return colon && colon > digest && colon[1] && is_tag(colon + 1);
 }
 
-/* Ends the text before that separator; the part after it, or NULL when there is none. */
+/* Ends the text before that separator; returns the part after it, or NULL if there is none. */
 static char *cut(char *text, char separator)
 {
     char *at = strchr(text, separator);
@@ -65,7 +65,7 @@ static char *cut(char *text, char separator)
     return at;
 }
 
-/* False when it is no name of an image. */
+/* Returns false if it is not a name of an image. */
 static bool read_reference(const char *name, struct reference *ret)
 {
     const char *slash = strchr(name, '/');
@@ -106,7 +106,7 @@ static void pattern_done(struct images_pattern *pattern)
     free(pattern->digest);
 }
 
-/* "PATH/" is read as if an image "PATH/x" were meant, and that part is taken off again. */
+/* Reads a pattern; "PATH/" is read as an image "PATH/x", and the last part is removed again. */
 static int read_pattern(const char *word, struct images_pattern *ret)
 {
     struct reference reference = {.registry = "", .path = reference.registry};
@@ -159,7 +159,7 @@ static int add_pattern(struct images *images, const char *word, struct muster_er
     return r == 0 ? 0 : muster_fail(err, r, "out of memory");
 }
 
-/* Comments become blanks. */
+/* Replaces comments by blanks. */
 static void blank_comments(char *text)
 {
     bool comment = false;
@@ -209,7 +209,8 @@ static bool path_fits(const struct images_pattern *pattern, const char *path)
     return length == 0 || (strncmp(path, pattern->path, length) == 0 && path[length] == '/');
 }
 
-/* A pattern without tag and digest asks for none; a digest is what is pulled, whatever the tag. */
+/* Whether tag and digest fit. A pattern without them accepts all; a digest decides what is pulled,
+ * whatever the tag. */
 static bool version_fits(const struct images_pattern *pattern, const struct reference *image)
 {
     if (pattern->digest) {

@@ -21,17 +21,18 @@ enum { IMAGES_PATTERNS_MAX = 1000, IMAGES_NAME_BYTES_MAX = 1024 };
 
 struct images_pattern;
 
-/* A zeroed one allows every image. */
+/* All zero, it allows every image. */
 struct images {
     struct images_pattern *patterns;
     size_t count;
-    bool listed; /* there is a list, of no pattern perhaps */
+    bool listed; /* there is a list, even if it has no pattern */
 };
 
-/* Patterns are separated by commas, blanks or newlines; from '#' to the end of the line is a
- * comment. MUSTER_EDATA names the pattern that is none; then nothing was read. */
+/* Reads patterns separated by commas, blanks or newlines; a comment is from '#' to the end of the
+ * line. The error of MUSTER_EDATA names the text that is not a pattern; then nothing was read. */
 int images_read(struct images *images, const char *text, struct muster_err *err);
 void images_done(struct images *images);
 
-/* An image whose name cannot be read is not allowed, unless every image is. */
+/* Whether the image may be used. An image whose name cannot be read is allowed only if every image
+ * is. */
 bool images_allow(const struct images *images, const char *image);

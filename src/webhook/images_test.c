@@ -39,7 +39,7 @@ static void names_are_compared_part_by_part(void **state)
         {"registry.example/team/", "registry.example/team", false},
         {"registry.example/*", "registry.example/team/trainer", true},
         {"registry.example:5000/*", "registry.example:5000/trainer", true},
-        {"registry:5000/*", "registry:5000/trainer", true}, /* a port is enough to name one */
+        {"registry:5000/*", "registry:5000/trainer", true}, /* a port marks a registry */
         {"localhost/*", "localhost/trainer", true},
         {"registry.example/a", "registry.example/a", true},
         {"registry.example/a", "registry.example/a:2", true},
