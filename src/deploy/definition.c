@@ -3,11 +3,11 @@
 
 #include "deploy/openapi.h"
 
-/* Bounds the cost of the CRD's validation rule; there are two replica types. */
+/* Limits the cost of the CRD's validation rule; there are two replica types. */
 enum { REPLICA_TYPES_MAX = 8 };
 
-/* A map, not an object of two properties: of an object the API server would drop what is misspelt
- * ("Wroker"), and the job would run without it. */
+/* Returns a map, not an object of two properties: in an object the API server would drop a misspelt
+ * name ("Wroker"), and the job would run without it. */
 static json_t *replica_specs(struct build *b)
 {
     json_t *schema = openapi_object();
@@ -49,7 +49,7 @@ static void be_time(struct build *b, json_t *schema, const char *name)
     build_set(b, openapi_property(schema, name), "format", json_string("date-time"));
 }
 
-/* What the operator keeps there beside the fields that clients know is kept as it comes. */
+/* Fields that the operator keeps there beside those that clients know are preserved as they are. */
 static json_t *status(struct build *b)
 {
     json_t *schema = openapi_type(b, SCHEMA_job_status);
@@ -60,7 +60,8 @@ static json_t *status(struct build *b)
     be_time(b, condition, "lastUpdateTime");
     be_time(b, condition, "lastTransitionTime");
     build_set(b, schema, "x-kubernetes-preserve-unknown-fields", json_true());
-    /* One owner, one entry in managedFields: there may be thousands of replicas below it. */
+    /* One owner, one entry in managedFields, although there may be thousands of replicas below
+     * it. */
     json_t *counters = openapi_property(schema, "counters");
     build_set(b, counters, "type", json_string("object"));
     build_set(b, counters, "x-kubernetes-map-type", json_string("atomic"));

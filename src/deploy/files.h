@@ -6,14 +6,14 @@
 #include <string.h>
 
 struct deploy_file {
-    const char *name; /* below deploy/, NULL after the last */
+    const char *name; /* path below deploy/; NULL after the last file */
     const char *text;
     size_t bytes;
 };
 
 extern const struct deploy_file deploy_files[];
 
-/* NULL: there is none of that name. */
+/* Returns the file; NULL: there is none of that name. */
 static inline const struct deploy_file *deploy_file_find(const char *name)
 {
     const struct deploy_file *file = deploy_files;

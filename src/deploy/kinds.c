@@ -18,8 +18,8 @@
 
 static const struct {
     const char *kind;
-    enum schema_type type; /* of the whole, or, where there is one: */
-    const char *spec;      /* "spec" */
+    enum schema_type type; /* of the whole object, or of the field `spec` */
+    const char *spec;      /* "spec", or NULL */
     const char *description;
 } known[] = {
     {"ConfigMap", SCHEMA_config_map, NULL, "Text that pods get as variables or files."},
@@ -63,7 +63,7 @@ static const struct {
     {"events.k8s.io/v1", "Event", "Something that happened to an object, and how often."},
 };
 
-/* A dot goes into an object, "[]" into the entries of a list. */
+/* A dot leads into an object, "[]" into the entries of a list. */
 #define NEW "events.k8s.io/v1"
 static const struct {
     const char *api_version, *kind, *path, *type;
@@ -114,7 +114,7 @@ static const struct {
     {NEW, "Event", "type", "string"},
 };
 
-/* The schema of one name within that of an object, made where it is not there yet. */
+/* Returns the schema of a name within that of an object; it is created if it is missing. */
 static json_t *step_into(struct build *b, json_t *schema, const char *name, const char *type)
 {
     json_t *found = build_object_at(b, build_object_at(b, schema, "properties"), name);

@@ -7,5 +7,5 @@
 
 #include <jansson.h>
 
-/* NULL: it is none of them (or out of memory). */
+/* Returns the schema; NULL: there is none for that kind (or out of memory). */
 json_t *kinds_schema(const char *api_version, const char *kind);

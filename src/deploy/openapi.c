@@ -3,14 +3,14 @@
 
 #include <string.h>
 
-/* The pattern by which apimachinery reads a quantity; every custom resource with pod templates has
- * the same text. */
+/* The pattern that apimachinery uses for a quantity; every custom resource with pod templates has
+ * this text. */
 #define QUANTITY_PATTERN                                                                           \
     "^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\" \
     ".[0-9]*)?)|(\\.[0-9]+))))?$"
 
-/* Lists whose entries are known by these keys, as in the API of Kubernetes itself: each but the
- * first has a default. */
+/* Lists whose entries are identified by these keys, as in the API of Kubernetes itself: each key
+ * but the first has a default. */
 static const struct {
     enum schema_type in;
     const char *list;
@@ -99,7 +99,8 @@ static json_t *list_of(struct build *b, json_t *items)
     return schema;
 }
 
-/* What tells the entries of a list apart must be there in each of them: required, or by default. */
+/* Makes a list a map by its keys. Each entry must have the keys that identify it: required, or by
+ * default. */
 static void name_entries(struct build *b, json_t *list, const struct schema_field *field)
 {
     for (size_t i = 0; i < sizeof named_lists / sizeof named_lists[0]; i++) {

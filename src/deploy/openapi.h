@@ -13,12 +13,12 @@
 
 json_t *openapi_type(struct build *b, enum schema_type type);
 
-/* A rule in the Common Expression Language, and what the API server says of an object that breaks
- * it. */
+/* Adds a rule in the Common Expression Language, and the API server's message for an object that
+ * breaks it. */
 void openapi_rule(struct build *b, json_t *schema, const char *rule, const char *message);
 
-/* {"type": "object"} */
+/* Returns {"type": "object"}. */
 json_t *openapi_object(void);
 
-/* The schema of a field below one of openapi_type; NULL when there is none. Borrowed. */
+/* Returns the schema of a field below one of openapi_type; NULL if there is none. Borrowed. */
 json_t *openapi_property(const json_t *schema, const char *name);

@@ -22,7 +22,7 @@ struct overlay {
     struct muster_err *err;
 };
 
-/* "overlays/ha" and "../cluster/x.yaml": "overlays/cluster/x.yaml". */
+/* Joins "overlays/ha" and "../cluster/x.yaml" to "overlays/cluster/x.yaml". */
 static void join(const char *folder, const char *name, char *ret)
 {
     size_t length = strlen(folder);
@@ -34,7 +34,7 @@ static void join(const char *folder, const char *name, char *ret)
     snprintf(ret, PATH_BYTES_MAX, "%.*s%s%s", (int)length, folder, length ? "/" : "", name);
 }
 
-/* The documents of a file, one after the other in an array. */
+/* Reads the documents of a file into an array, in order. */
 static int read_file(struct overlay *o, const char *path, json_t **ret)
 {
     const struct deploy_file *file = deploy_file_find(path);
@@ -54,7 +54,8 @@ static int read_file(struct overlay *o, const char *path, json_t **ret)
     return r;
 }
 
-/* One file is made from the tables of src/job, and not carried along. */
+/* Reads a file's documents; the definition is not an embedded file, but made from the tables of
+ * src/job. */
 static int read_documents(struct overlay *o, const char *path, json_t **ret)
 {
     if (strcmp(path, "base/definition.yaml") != 0) {
@@ -95,7 +96,8 @@ static int patch_objects(struct overlay *o, const char *folder, const json_t *pa
 
 /* --- the namespace --- */
 
-/* What a namespaced overlay has of objects that lie in none. */
+/* Whether the object is of a kind without namespace; only kinds that a namespaced overlay has are
+ * known. */
 static bool lies_in_none(const json_t *object)
 {
     const char *kind = doc_text(object, "kind", "");
@@ -162,7 +164,7 @@ static int add_folder(struct overlay *o, const char *folder)
     return r < 0 ? r : set_namespaces(o, kustomization);
 }
 
-/* --- what the caller chose --- */
+/* --- the caller's choices --- */
 
 static int set_image(json_t *pod, const struct overlay_choice *choice)
 {
@@ -190,7 +192,7 @@ static int set_images(struct overlay *o)
     return 0;
 }
 
-/* What no cluster would take. */
+/* Refuses values that no cluster would accept. */
 static int check_words(const struct overlay_choice *choice, struct muster_err *err)
 {
     const char *fault = choice->namespace ? job_text_fault(SCHEMA_LABEL, choice->namespace) : NULL;

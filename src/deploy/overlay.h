@@ -10,11 +10,12 @@
 
 struct overlay_choice {
     const char *overlay;     /* "cluster" */
-    const char *namespace;   /* instead of the overlay's own; NULL; where the overlay has one */
-    const char *image;       /* instead of the operator's; NULL */
-    const char *pull_secret; /* with the password of the image's registry; NULL */
+    const char *namespace;   /* replaces the overlay's own, if it has one; or NULL */
+    const char *image;       /* replaces the operator's; or NULL */
+    const char *pull_secret; /* has the password of the image's registry; or NULL */
 };
 
-/* A new array. MUSTER_ENOENT: there is no such overlay; MUSTER_EINVAL: this one has a namespace of
- * its own, or no cluster would take the namespace, the image or the secret's name. */
+/* Returns a new array. MUSTER_ENOENT: there is no such overlay; MUSTER_EINVAL: the overlay has no
+ * namespace of its own to replace, or no cluster would accept the namespace, the image or the
+ * secret's name. */
 int overlay_objects(const struct overlay_choice *choice, json_t **ret, struct muster_err *err);
