@@ -8,7 +8,8 @@
 #include "control/effects.h"
 #include "control/step.h"
 
-/* Deletes what the job does not ask for (any more), which is all of it for a job that is over. */
+/* Deletes what the job does not ask for (any more). The objects of a job that is over are deleted
+ * with the job. */
 void control_companions_drop(const struct control_step *step, struct control_effects *fx);
 
 /* Creates what an active job asks for, or updates it. */

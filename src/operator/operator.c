@@ -31,7 +31,7 @@ struct program {
     struct cluster *cluster;
     struct work work;            /* the work of a leader */
     struct leader *leader;       /* NULL: there is no election */
-    struct neighbour *neighbour; /* not NULL once this program may work */
+    struct neighbour *neighbour; /* opened when this program leads, or needs no election */
     char *own_namespace;         /* the namespace of the lease */
     bool in_pod;
     char *host; /* of the API server, with its port */

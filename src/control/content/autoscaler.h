@@ -8,7 +8,7 @@
 
 #include "job/job.h"
 
-/* Whether the job is active, elastic, and has metrics. */
+/* Whether the job is elastic, has metrics, and is not suspended. */
 bool control_wants_autoscaler(const struct job *job);
 
 /* Returns the autoscaler's spec: a new reference, NULL when out of memory. */

@@ -19,7 +19,7 @@ enum { EXEC_PLUGIN_MS = 60000, EXEC_OUTPUT_BYTES_MAX = 1 << 20 };
 struct exec_credential {
     char *token;
     char *cert_pem, *key_pem;
-    int64_t expires_unix_ms; /* INT64_MAX: it does not expire */
+    int64_t expires_unix_ms; /* INT64_MAX: the plugin does not say */
 };
 
 /* Returns MUSTER_EUNSUPPORTED if this cannot run the `exec` of a kubeconfig; runs nothing. */

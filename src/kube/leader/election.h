@@ -42,7 +42,8 @@ int election_step(struct election *e, const json_t *lease, int64_t now_ms, int64
 /* The write that was sent at that time was carried out. */
 void election_won(struct election *e, int64_t sent_ms);
 
-/* Whether requests may be sent; without leadership only requests about the Lease may be. */
+/* Whether requests may be sent. Also true for a program that does not lead, because it sends only
+ * requests about the Lease. */
 bool election_may_send(const struct election *e, int64_t now_ms);
 
 /* Returns the Lease without a holder, for the next leader. New reference, NULL without memory. */
