@@ -32,7 +32,7 @@ struct answers {
 
 /* A review in progress. */
 struct review {
-    uv_work_t work; /* must be the first member; the thread's */
+    uv_work_t work; /* must be the first member; used by the thread */
     struct answers *answers;
     struct list *list;
     struct http_reply *reply; /* NULL: the client has closed the connection */

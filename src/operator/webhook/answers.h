@@ -17,7 +17,7 @@
 #define ANSWERS_PATH_PODS "/validate-pods"
 #define ANSWERS_PATH_CONVERT "/convert"
 
-enum { ANSWERS_BODY_BYTES_MAX = 8 << 20 }; /* one review may have a list of old jobs */
+enum { ANSWERS_BODY_BYTES_MAX = 8 << 20 }; /* a review may convert a list of jobs */
 
 struct answers;
 

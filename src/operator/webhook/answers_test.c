@@ -6,7 +6,7 @@
 #include <string.h>
 
 struct seen {
-    struct http_reply reply; /* must be the first member; the reply's */
+    struct http_reply reply; /* must be the first member */
     int status;
     bool closes;
 };
