@@ -21,7 +21,7 @@
 
 enum { SECRET_BYTES_MAX = 2 << 20 };
 
-/* ---- kinds: what is wrong with each; they return 0 or MUSTER_ENOMEM ---- */
+/* ---- kinds: checks of each kind; they return 0 or MUSTER_ENOMEM ---- */
 
 static int set_encoded(json_t *data, const char *key, const char *text)
 {
@@ -34,7 +34,7 @@ static int set_encoded(json_t *data, const char *key, const char *text)
     return failed ? MUSTER_ENOMEM : 0;
 }
 
-/* stringData is for writing only: it goes into data, in base64. */
+/* Moves stringData, which clients can only write, into data, in base64. */
 static int admit_secret(const json_t *before, json_t *object, struct job_problems *problems)
 {
     json_t *plain = json_object_get(object, "stringData");

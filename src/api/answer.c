@@ -64,7 +64,7 @@ static void word_warning(const struct job_problem *p, struct buf *out)
     }
 }
 
-/* RFC 9111: 299 - "text", with quotes and backslashes escaped. */
+/* Sends a warning as RFC 9111 defines it: 299 - "text", with quotes and backslashes escaped. */
 static void send_warning(struct api_call *call, const struct job_problem *p)
 {
     struct buf text;

@@ -25,7 +25,7 @@ static void an_object_lives_its_life(void **state)
     fixture_done(&f);
 }
 
-/* What is asked, and the Status that kubectl turns into words. */
+/* A request, and the Status of its refusal, which kubectl prints in words. */
 #define LETTERS_64 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
 static const struct refusal {
@@ -259,7 +259,7 @@ static void a_bad_job_gets_all_its_causes_at_once(void **state)
     fixture_done(&f);
 }
 
-/* What the message quotes is the user's. */
+/* Text that the message quotes comes from the user. */
 static void the_reason_of_a_cause_is_not_taken_from_its_message(void **state)
 {
     (void)state;
@@ -275,7 +275,7 @@ static void the_reason_of_a_cause_is_not_taken_from_its_message(void **state)
     fixture_done(&f);
 }
 
-/* kubectl shows causes and no message: each refusal has one. */
+/* kubectl prints causes and not the message: each refusal has a cause. */
 static void what_is_wrong_with_no_field_is_a_cause_too(void **state)
 {
     (void)state;
@@ -428,7 +428,7 @@ static void a_dry_run_does_everything_and_leaves_nothing(void **state)
     fixture_done(&f);
 }
 
-/* The same name: a finished job is replaced in one step, a live one is in the way. */
+/* For the same name: a finished job is replaced in one step, a live job is not. */
 static void a_finished_job_makes_room(void **state)
 {
     (void)state;
@@ -480,7 +480,7 @@ static void a_bound_pod_terminates_others_go_at_once(void **state)
     fixture_done(&f);
 }
 
-/* As kubectl delete --cascade=foreground and client-go ask. */
+/* kubectl delete --cascade=foreground and client-go send these requests. */
 static void in_the_foreground_a_job_outlives_its_pods(void **state)
 {
     (void)state;
@@ -500,7 +500,7 @@ static void in_the_foreground_a_job_outlives_its_pods(void **state)
     assert_string_equal(answer(&f, "metadata.finalizers.0"), "foregroundDeletion");
     assert_int_equal(fixture_call(&f, "GET", PODS "/p", NULL), 200);
     assert_non_null(doc_at(f.doc, "metadata.deletionTimestamp"));
-    assert_int_equal(fixture_call(&f, "DELETE", JOBS "/j", NULL), 200); /* it waits on */
+    assert_int_equal(fixture_call(&f, "DELETE", JOBS "/j", NULL), 200); /* it still waits */
     assert_int_equal(fixture_call(&f, "GET", JOBS "/j", NULL), 200);
     assert_int_equal(fixture_call(&f, "DELETE", PODS "/p?gracePeriodSeconds=0", NULL), 200);
     assert_int_equal(fixture_call(&f, "GET", JOBS "/j", NULL), 404);
@@ -508,7 +508,7 @@ static void in_the_foreground_a_job_outlives_its_pods(void **state)
     fixture_call(&f, "POST", CONFIG_MAPS, CONFIG_MAP("c"));
     assert_int_equal(
         fixture_call(&f, "DELETE", CONFIG_MAPS "/c?propagationPolicy=Foreground", NULL), 200);
-    assert_string_equal(answer(&f, "kind"), "ConfigMap"); /* as it was marked */
+    assert_string_equal(answer(&f, "kind"), "ConfigMap"); /* in the state when it was marked */
     assert_int_equal(fixture_call(&f, "GET", CONFIG_MAPS "/c", NULL), 404);
     fixture_done(&f);
 }

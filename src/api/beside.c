@@ -19,7 +19,7 @@ static bool is_method(const struct http_request *request, const char *method)
     return strcmp(request->method, method) == 0;
 }
 
-/* What follows `prefix`; NULL when the path begins otherwise. */
+/* Returns what follows `prefix`, or NULL if the path does not begin with it. */
 static const char *after(const char *path, const char *prefix)
 {
     size_t length = strlen(prefix);
@@ -28,7 +28,7 @@ static const char *after(const char *path, const char *prefix)
 
 /* ---- reviews ---- */
 
-/* A client that has come this far has the token, or is the user himself. */
+/* Rules that allow everything: a client that was let in has the token, or is the user himself. */
 static json_t *rules(void)
 {
     return json_pack("{s:[{s:[s], s:[s], s:[s]}], s:[{s:[s], s:[s]}], s:b}", "resourceRules",
@@ -42,7 +42,7 @@ static json_t *allowed(void)
                      "whoever has this controller's token may do everything");
 }
 
-/* The user's name in the kubeconfig. */
+/* Returns the user, under the name that the kubeconfig has. */
 static json_t *who(void)
 {
     return json_pack("{s:{s:s, s:[s, s]}}", "userInfo", "username", "muster", "groups",
@@ -98,8 +98,8 @@ static const struct beside_kind *find_review(const char *path)
     return NULL;
 }
 
-/* Go clients send the review in protobuf: the answer does not repeat their question, and is the
- * same otherwise. */
+/* Go clients send the review in protobuf: the answer then does not repeat their question, and is
+ * otherwise the same. */
 static bool handle_review(const struct http_request *request, struct http_reply *reply)
 {
     const struct beside_kind *kind = find_review(request->path);
@@ -117,7 +117,8 @@ static bool handle_review(const struct http_request *request, struct http_reply 
 
 /* ---- custom resources ---- */
 
-/* It is part of this controller, as old as any; nobody can change it. */
+/* Returns the definition of jobs. It is part of this controller, has no real creation time, and
+ * cannot be changed. */
 static json_t *definition(const struct api *api)
 {
     struct build b = {0};

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* orphanDependents is how clients of old say Orphan. */
+/* orphanDependents is the older way to say Orphan. */
 static enum store_propagation propagation_of(const json_t *options)
 {
     static const char *const policies[] = {[STORE_AS_FINALIZED] = "",
@@ -21,7 +21,7 @@ static enum store_propagation propagation_of(const json_t *options)
                              : doc_text(options, "propagationPolicy", "");
     enum store_propagation how = STORE_AS_FINALIZED;
     while (strcmp(policies[how], policy) != 0) {
-        how++; /* it is one of them: options_delete has seen to that */
+        how++; /* options_delete has checked that it is one of them */
     }
     return how;
 }
@@ -37,7 +37,7 @@ static struct store_delete_options options_of(const json_t *options)
     };
 }
 
-/* Deletes what the query finds; the page holds it, also after a failure. */
+/* Deletes what the query finds. The page holds the objects, also after a failure. */
 static int delete_listed(struct api_call *call, const struct store_query *query,
                          const struct store_delete_options *options, struct store_page *page,
                          struct muster_err *err)
@@ -49,12 +49,12 @@ static int delete_listed(struct api_call *call, const struct store_query *query,
         struct store_key key = {query->resource, doc_text(item, "metadata.namespace", ""),
                                 doc_text(item, "metadata.name", "")};
         r = r < 0 ? r : store_delete(call->api->store, key, options, NULL, err);
-        r = r == MUSTER_ENOENT ? 0 : r; /* went with its owner */
+        r = r == MUSTER_ENOENT ? 0 : r; /* it was deleted with its owner */
     }
     return r;
 }
 
-/* Everything in it goes with a namespace. */
+/* Deletes everything in a namespace that is deleted. */
 static int empty_namespace(struct api_call *call, struct muster_err *err)
 {
     int r = 0;
@@ -103,7 +103,7 @@ int verb_delete(struct api_call *call, struct muster_err *err)
     return 0;
 }
 
-/* policy/v1: there are no budgets here that could refuse it. */
+/* Evicts a pod, policy/v1: there are no disruption budgets here that could refuse it. */
 int verb_evict(struct api_call *call, struct muster_err *err)
 {
     json_t *options = json_incref(doc_at(call->body, "deleteOptions"));

@@ -128,7 +128,7 @@ static json_t *version_entry(const char *group, const char *version)
     return json_pack("{s:s, s:s}", "groupVersion", group_version, "version", version);
 }
 
-/* The first of the group is the preferred one. */
+/* The first version of the group is the preferred one. */
 static json_t *group_entry(struct build *b, const char *group)
 {
     json_t *entry = build_value(b, json_object());
@@ -193,7 +193,7 @@ static json_t *group_page(const char *group)
     return build_end(&b, entry);
 }
 
-/* "GROUP" or "GROUP/VERSION" of the tables; NULL: none of them. */
+/* Returns the answer for "GROUP" or "GROUP/VERSION", or NULL if the tables have no such group. */
 static json_t *of_group(const char *rest)
 {
     bool group = false, version = false;
@@ -218,8 +218,8 @@ static json_t *version(const struct api *api)
     char platform[ARCHITECTURE_BYTES + 8];
     architecture_name(architecture);
     (void)snprintf(platform, sizeof platform, "linux/%s", architecture);
-    /* major and minor are the Kubernetes API's, for clients that compare them; of what was built
-     * with Go only the names are true, which typed clients insist on. */
+    /* major and minor are those of the Kubernetes API, because clients compare them. Typed clients
+     * insist on the fields about Go; only their names are true. */
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "buildDate",
                      "1970-01-01T00:00:00Z", "gitCommit", "", "gitTreeState", "", "goVersion", "",
                      "major", "1", "minor", "32", "gitVersion", "v1.32.0+muster-" MUSTER_VERSION,

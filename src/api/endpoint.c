@@ -27,7 +27,8 @@ struct api_endpoint {
     char server[SERVER_BYTES];
 };
 
-/* The port of HOME/server.json, so that kubeconfigs stay valid; 0 when there is none yet. */
+/* Returns the port in HOME/server.json, so that kubeconfigs stay valid, or 0 if there is none
+ * yet. */
 static int saved_port(const char *path)
 {
     muster_auto(free) char *text = NULL;
@@ -98,7 +99,7 @@ int api_endpoint_open(uv_loop_t *loop, struct api *api, const char *home_path,
     if (!endpoint) {
         return err_no_memory(err);
     }
-    /* A muster run reads the log of each of its ranks over a connection of its own. */
+    /* `muster run` reads the log of each of its ranks over a separate connection. */
     const struct http_options options = {.socket_path = socket_path,
                                          .limits.connections_max = OWN_CONNECTIONS_MAX};
     int r = http_server_start(loop, &options, api_handle, api, &endpoint->socket, err);

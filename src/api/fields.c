@@ -7,9 +7,10 @@
 #include <assert.h>
 #include <string.h>
 
-/* ---- Keys that are there twice ---- */
+/* ---- duplicate keys ---- */
 
-/* JSON is YAML, and our YAML reader knows the paths. False when it cannot say. */
+/* Notes duplicate keys. JSON is YAML, and our YAML reader knows the paths. Returns false when it
+ * cannot find them. */
 static bool note_duplicates(struct api_call *call)
 {
     const struct http_request *request = call->request;
@@ -52,7 +53,7 @@ int fields_parse(struct api_call *call, struct muster_err *err)
                  : 0;
 }
 
-/* ---- What becomes of them ---- */
+/* ---- what is done about the problems ---- */
 
 int fields_admit(struct api_call *call, struct muster_err *err)
 {

@@ -10,18 +10,19 @@
 
 #include "api/internal.h"
 
-/* Reads the body, JSON, into call->body; of a key that is there twice the last one counts, as in
- * Go. */
+/* Reads the body, which is JSON, into call->body. If a key occurs twice, the last value counts, as
+ * in Go. */
 int fields_parse(struct api_call *call, struct muster_err *err);
 
-/* MUSTER_EINVAL, and call->refusal, when Strict refuses what the problems say. */
+/* Returns MUSTER_EINVAL, and sets call->refusal, when Strict refuses the fields that the problems
+ * name. */
 int fields_admit(struct api_call *call, struct muster_err *err);
 
-/* True when the problem is told to the client as a warning. */
+/* Whether the problem is sent to the client as a warning. */
 bool fields_warned(const struct api_call *call, const struct job_problem *problem);
 
 /* Writes a strict problem: `unknown field "spec.x"`. */
 void fields_word(const struct job_problem *problem, struct buf *out);
 
-/* Writes all of them, as an API server refuses them. */
+/* Writes all strict problems in the words with which an API server refuses them. */
 void fields_word_refusal(const struct api_call *call, struct buf *out);

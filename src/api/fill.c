@@ -12,11 +12,11 @@
 static const struct row {
     const char *resource;
     const char *path;
-    const char *text; /* or, when NULL: */
+    const char *text; /* or, if NULL, the number */
     int64_t number;
 } rows[] = {
     {"namespaces", "status.phase", "Active", 0},
-    {"persistentvolumeclaims", "status.phase", "Bound", 0}, /* a folder is always to be had */
+    {"persistentvolumeclaims", "status.phase", "Bound", 0}, /* a folder can always be made */
     {"pods", "spec.restartPolicy", "Always", 0},
     {"pods", "spec.terminationGracePeriodSeconds", NULL, 30},
     {"pods", "status.phase", "Pending", 0},
@@ -26,7 +26,7 @@ static const struct row {
     {"services", "spec.type", "ClusterIP", 0},
 };
 
-/* The folder is what was asked for, whatever that was. */
+/* The folder has the modes and the size that the claim asks for, whatever they are. */
 static int fill_claim(json_t *claim)
 {
     json_t *modes = doc_at(claim, "spec.accessModes");

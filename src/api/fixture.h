@@ -19,10 +19,10 @@
 enum { FIXTURE_QUERY_MAX = 8, FIXTURE_BYTES_MAX = 1 << 20 };
 
 struct fake_reply {
-    struct http_reply reply; /* first */
+    struct http_reply reply; /* must be the first member */
     int status;
     bool ended;
-    size_t room; /* bytes it takes before it says EAGAIN; 0: all */
+    size_t room; /* bytes that it accepts before EAGAIN; 0: all */
     struct buf headers;
     struct buf bytes;
 };
@@ -33,7 +33,7 @@ struct fixture {
     struct store *store;
     struct api *api;
     struct muster_err err;
-    struct fake_reply last; /* of fixture_call */
+    struct fake_reply last; /* the answer to the last fixture_call */
     json_t *doc;            /* its JSON, or NULL */
 };
 
@@ -133,7 +133,8 @@ static inline void fixture_done(struct fixture *f)
     test_folder_remove(f->folder);
 }
 
-/* A request into any reply; `body` is JSON with ' for ". type and accept may be NULL. */
+/* Sends a request whose answer goes into any reply; `body` is JSON with ' for ". type and accept
+ * may be NULL. */
 static inline void fixture_send(struct fixture *f, struct fake_reply *into, const char *method,
                                 const char *target, const char *body, const char *type,
                                 const char *accept)
@@ -163,7 +164,7 @@ static inline void fixture_send(struct fixture *f, struct fake_reply *into, cons
     api_handle(f->api, &request, &into->reply);
 }
 
-/* A request answered at once; gives the status, f->doc is the JSON. */
+/* Sends a request that is answered at once; returns the status, and f->doc is the JSON. */
 static inline int fixture_call_as(struct fixture *f, const char *method, const char *target,
                                   const char *body, const char *type, const char *accept)
 {
@@ -183,7 +184,7 @@ static inline int fixture_call(struct fixture *f, const char *method, const char
     return fixture_call_as(f, method, target, body, NULL, NULL);
 }
 
-/* A field of the last answer as text. */
+/* Returns a field of the last answer as text. */
 static inline const char *answer(struct fixture *f, const char *path)
 {
     return doc_text(f->doc, path, "");

@@ -14,7 +14,7 @@
 
 enum { CLAUSE_BYTES_MAX = 256 };
 
-/* ---- what is wanted ---- */
+/* ---- what the client wants ---- */
 
 static bool is_json(const char *type)
 {
@@ -22,7 +22,7 @@ static bool is_json(const char *type)
            strcasecmp(type, "application/*") == 0;
 }
 
-/* "as=Table": the value of a clause's parameter that has this name, else `value`. */
+/* For a word such as "as=Table": returns the value if the parameter has this name, else `value`. */
 static const char *take_parameter(const char *word, const char *name, const char *value)
 {
     size_t length = strlen(name);
@@ -44,7 +44,8 @@ static int find_kind(const char *as, enum form_kind *ret)
     return MUSTER_ENOENT;
 }
 
-/* `application/json;as=Table;v=v1;g=meta.k8s.io`; consumes the clause. */
+/* Reads one clause such as `application/json;as=Table;v=v1;g=meta.k8s.io`, and destroys its
+ * text. */
 static bool take_clause(char *clause, struct form *ret)
 {
     char *rest = NULL;
@@ -130,7 +131,7 @@ int form_read(const struct http_request *request, bool is_list, struct form *ret
     return take_rows(http_query(request, "includeObject"), ret, err);
 }
 
-/* ---- what is given ---- */
+/* ---- what it gets ---- */
 
 json_t *form_object(const struct form *form, const struct resource *resource, json_t *object)
 {

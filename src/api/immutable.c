@@ -23,7 +23,7 @@ static bool is_empty(const json_t *value)
            (json_is_object(value) && json_object_size(value) == 0);
 }
 
-/* An API server takes null, [] and {} for a field that is absent. */
+/* Removes null, [] and {}: an API server takes them for a field that is absent. */
 static void drop_empty(json_t *value)
 {
     size_t i;
@@ -41,7 +41,8 @@ static void drop_empty(json_t *value)
     }
 }
 
-/* The spec of a copy with defaults, without what may differ; NULL when out of memory. */
+/* Returns the spec of a copy with defaults, without the fields that may change; NULL when out of
+ * memory. */
 static json_t *fixed_spec(const char *resource, const json_t *object,
                           void (*drop_free)(json_t *spec))
 {
@@ -88,7 +89,7 @@ static bool counts_differ(const json_t *before, const json_t *after, const char 
     return json_array_size(doc_at(before, path)) != json_array_size(doc_at(after, path));
 }
 
-/* The same but for its tolerationSeconds. */
+/* Whether the two are the same except for tolerationSeconds. */
 static bool is_same_toleration(const json_t *one, const json_t *other)
 {
     static const char *const fields[] = {"key", "operator", "value", "effect"};
@@ -209,8 +210,8 @@ int immutable_data(const json_t *before, const json_t *after, struct job_problem
 
 /* ---- finalizers ---- */
 
-/* The alphabetically first name after `last` that is in `after` and not in `before`; NULL: there is
- * none. */
+/* Returns the alphabetically first name after `last` that is in `after` and not in `before`, or
+ * NULL if there is none. */
 static const char *next_new(const json_t *before, const json_t *after, const char *last)
 {
     const char *found = NULL;
@@ -226,7 +227,7 @@ static const char *next_new(const json_t *before, const json_t *after, const cha
     return found;
 }
 
-/* The names as Go prints a slice, which is how an API server says them. */
+/* The message has the names as Go prints a slice, like the message of an API server. */
 void immutable_finalizers(const json_t *before, const json_t *after, struct job_problems *problems)
 {
     const json_t *kept = doc_at(before, "metadata.finalizers");

@@ -9,14 +9,14 @@
 
 #include <jansson.h>
 
-/* Each adds its problems; those that may fail return 0 or MUSTER_ENOMEM. */
+/* Each function adds its problems; those that may fail return 0 or MUSTER_ENOMEM. */
 
-/* What is being deleted gets no finalizer that it had not. Of any kind. */
+/* An object of any kind that is being deleted cannot get a new finalizer. */
 void immutable_finalizers(const json_t *before, const json_t *after, struct job_problems *problems);
-/* In a pod's spec only the images may change, and the deadline become shorter, and tolerations be
- * added. */
+/* In a pod's spec, only the images may change, the deadline may become shorter, and tolerations may
+ * be added. */
 int immutable_pod(const json_t *before, const json_t *after, struct job_problems *problems);
-/* In a claim's spec only the size that it asks for may change. */
+/* In a claim's spec, only the requested size may change. */
 int immutable_claim(const json_t *before, const json_t *after, struct job_problems *problems);
-/* Config maps and secrets say it themselves; a secret's type never changes. */
+/* Config maps and secrets have a field `immutable`; a secret's type never changes. */
 int immutable_data(const json_t *before, const json_t *after, struct job_problems *problems);

@@ -7,6 +7,7 @@
 
 #include <muster/err.h>
 
-/* YAML; the caller frees. MUSTER_EUNAVAIL when no controller ever served TLS from this home. */
+/* Returns YAML, which the caller frees. MUSTER_EUNAVAIL if no controller ever served TLS from this
+ * home. */
 int api_kubeconfig(const char *home_path, const char *namespace, char **ret,
                    struct muster_err *err);

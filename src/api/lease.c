@@ -39,7 +39,7 @@ void lease_open(struct api *api, const char *id, struct http_reply *reply)
         return;
     }
     lease->id = copy;
-    /* The client reads this line before it creates its job: from then on the lease is held. */
+    /* The client reads this line before it creates its job: the lease is held from this moment. */
     if (http_reply_start(reply, 200, "application/json") < 0 ||
         http_reply_write(reply, "{}\n", 3) < 0) {
         live_close(&lease->live);

@@ -1,7 +1,7 @@
 /* What stays open: watches, leases, followed logs, and how each of them ends. */
 #include "api/fixture.h"
 
-/* The types and names of the events so far: "ADDED a, DELETED a". */
+/* Returns the types and names of the events so far: "ADDED a, DELETED a". */
 static const char *heard(const struct fake_reply *reply)
 {
     static char text[1024];
@@ -39,7 +39,8 @@ static void label(struct fixture *f, const char *name, const char *value)
         fixture_call_as(f, "PATCH", target, body, "application/merge-patch+json", NULL), 200);
 }
 
-/* A selector's watcher sees objects come and go as they change, not only as they are made. */
+/* For a watch with a selector, objects appear and disappear when they change, not only when they
+ * are created or deleted. */
 static void a_watch_follows_its_selector(void **state)
 {
     (void)state;

@@ -18,14 +18,14 @@ enum { PATH_BYTES = 192 };
 
 static const char prefix[] = "/openapi/v3";
 
-/* Returns where the API has its objects: "api/v1", "apis/kubeflow.org/v1". */
+/* Writes the path under which the API has the objects: "api/v1", "apis/kubeflow.org/v1". */
 static void root_of(const struct resource *resource, char ret[PATH_BYTES])
 {
     (void)snprintf(ret, PATH_BYTES, "%s/%s", *resource->group ? "apis" : "api",
                    resource->api_version);
 }
 
-/* ---- the document of documents ---- */
+/* ---- the index of the documents ---- */
 
 static json_t *root(void)
 {
@@ -42,7 +42,7 @@ static json_t *root(void)
     return build_end(&b, doc);
 }
 
-/* ---- one of them ---- */
+/* ---- one document ---- */
 
 static json_t *kind_of(const struct resource *resource)
 {
@@ -61,7 +61,7 @@ static json_t *patch_operation(const struct resource *resource)
         "OK", "x-kubernetes-action", "patch", "x-kubernetes-group-version-kind", kind_of(resource));
 }
 
-/* kubectl explain finds the kind of a resource by it. */
+/* Returns the operation by which kubectl explain finds the kind of a resource. */
 static json_t *get_operation(const struct resource *resource)
 {
     return json_pack("{s:{s:{s:s}}, s:s, s:o}", "responses", "200", "description", "OK",
@@ -84,7 +84,7 @@ static void add_schema(struct build *b, const struct api *api, json_t *schemas,
                      : api->hooks.schema ? api->hooks.schema(resource->api_version, resource->kind)
                                          : NULL;
     if (!schema) {
-        return; /* nobody here knows its fields */
+        return; /* the fields are not known */
     }
     (void)snprintf(name, sizeof name, "%s%s%s.%s", resource->group, *resource->group ? "." : "",
                    resource->version, resource->kind);
@@ -92,7 +92,7 @@ static void add_schema(struct build *b, const struct api *api, json_t *schemas,
     build_set(b, schemas, name, schema);
 }
 
-/* The same path, but for slashes at its end. */
+/* Whether the two are the same path, except for slashes at the end. */
 static bool is_path(const char *path, const char *wanted)
 {
     size_t length = strlen(path);
@@ -132,8 +132,8 @@ static json_t *document(const struct api *api, const char *wanted)
 
 /* ---- version 2 ---- */
 
-/* Clients that know no OpenAPI v3 get a document without definitions, so that they check nothing;
- * in protobuf it is an empty message. */
+/* Clients that do not know OpenAPI v3 get a document without definitions, so that they check
+ * nothing; in protobuf it is an empty message. */
 static void send_v2(const struct http_request *request, struct http_reply *reply)
 {
     const char *accept = http_header(request, "Accept");

@@ -46,7 +46,7 @@ static void not_one_of(struct api_call *call, const char *field, const char *val
         value, supported);
 }
 
-/* `kind` is of what all the problems are in. */
+/* `kind` is the kind of options that has all these problems. */
 static int finish(struct api_call *call, const char *kind, struct muster_err *err)
 {
     if (call->problems.errors == 0) {
@@ -62,7 +62,7 @@ static bool is(const char *value, const char *word)
     return value && strcmp(value, word) == 0;
 }
 
-/* ---- of writing ---- */
+/* ---- options of writing ---- */
 
 static void check_manager(struct api_call *call)
 {
@@ -81,7 +81,7 @@ static void check_manager(struct api_call *call)
     }
 }
 
-/* `["All","x"]`: the values of a parameter that is there several times. */
+/* Writes the values of a parameter that was given several times: `["All","x"]`. */
 static void word_values(const struct http_request *request, const char *name, struct buf *out)
 {
     const char *separator = "[";
@@ -149,7 +149,7 @@ int options_update(struct api_call *call, struct muster_err *err)
     return check_write(call, "UpdateOptions", err);
 }
 
-/* Server-side apply says who applies; the other patches cannot be forced. */
+/* Server-side apply must name its manager; the other patches cannot be forced. */
 int options_patch(struct api_call *call, struct muster_err *err)
 {
     const char *manager = http_query(call->request, "fieldManager");
@@ -164,7 +164,7 @@ int options_patch(struct api_call *call, struct muster_err *err)
     return check_write(call, "PatchOptions", err);
 }
 
-/* ---- of lists and watches ---- */
+/* ---- options of lists and watches ---- */
 
 static void check_list(struct api_call *call, const char *match, const char *version)
 {
@@ -223,9 +223,9 @@ int options_list(struct api_call *call, struct muster_err *err)
     return finish(call, "ListOptions", err);
 }
 
-/* ---- of deletion ---- */
+/* ---- options of deletion ---- */
 
-/* A request without a body has its options in the query. */
+/* Makes a body from the query: a request without a body has its options there. */
 static int body_of_query(struct api_call *call, struct muster_err *err)
 {
     const char *grace = http_query(call->request, "gracePeriodSeconds");

@@ -17,11 +17,12 @@ int options_create(struct api_call *call, struct muster_err *err);
 int options_update(struct api_call *call, struct muster_err *err);
 int options_patch(struct api_call *call, struct muster_err *err);
 int options_list(struct api_call *call, struct muster_err *err);
-/* Leaves DeleteOptions in call->body, from the query where there was no body. */
+/* Leaves DeleteOptions in call->body; they come from the query if the request has no body. */
 int options_delete(struct api_call *call, struct muster_err *err);
 int options_delete_all(struct api_call *call, struct muster_err *err);
 
-/* ?resourceVersion=; *ret stays as it is without one. */
+/* Reads ?resourceVersion=; *ret is unchanged if the query has none. */
 int options_version(struct api_call *call, int64_t *ret, struct muster_err *err);
-/* The store is at that version at least; else a Timeout, as an API server's when it has waited. */
+/* Checks that the store is at least at that version. If not, fails with a Timeout, like an API
+ * server that has waited in vain. */
 int options_not_older(struct api_call *call, int64_t version, struct muster_err *err);

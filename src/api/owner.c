@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A client that does not say who it is has the name of its program. */
+/* A client that does not name its manager gets the name of its program. */
 static void name_manager(const struct api_call *call, char ret[CALLER_NAME_BYTES])
 {
     const char *given = http_query(call->request, "fieldManager");

@@ -19,8 +19,8 @@ typedef int (*patch_function)(const json_t *doc, const json_t *patch, json_t **r
 
 static const struct patch_kind {
     const char *type;
-    patch_function apply; /* NULL: as an owner of fields */
-    bool creates;         /* server-side apply: what is missing is created */
+    patch_function apply; /* NULL: server-side apply */
+    bool creates;         /* server-side apply: an object that does not exist is created */
 } patch_kinds[] = {
     {"application/merge-patch+json", merge_patch, false},
     {"application/json-patch+json", json_patch, false},
@@ -64,8 +64,8 @@ static int apply_as_owner(struct api_call *call, const json_t *shown, json_t **r
     return r;
 }
 
-/* An API server names the field `patch` for a value that a patch makes of an object, and none for
- * an applied object. */
+/* If a patch makes a wrong value, an API server names the field `patch`; for an applied object it
+ * names no field. */
 static int check_result(struct api_call *call, const struct patch_kind *kind, const json_t *after,
                         struct muster_err *err)
 {
@@ -78,7 +78,7 @@ static int check_result(struct api_call *call, const struct patch_kind *kind, co
     return r;
 }
 
-/* A patch may say at which resourceVersion it applies; else it is the one just read. */
+/* A patch may name the resourceVersion that it applies to; the default is the version just read. */
 static int apply(struct api_call *call, const struct patch_kind *kind, struct muster_err *err)
 {
     muster_auto(doc) json_t *before = NULL;
@@ -88,7 +88,7 @@ static int apply(struct api_call *call, const struct patch_kind *kind, struct mu
     shown = r < 0 ? NULL : shape_show(call->route.resource->shape, before);
     r = r < 0 || shown ? r : err_no_memory(err);
     if (r == 0) {
-        /* Nobody owns a status here. */
+        /* A status has no owners here. */
         patch_function lay = kind->apply || !*call->route.subresource ? kind->apply : merge_patch;
         r = lay ? lay(shown, call->body, &after, err) : apply_as_owner(call, shown, &after, err);
     }

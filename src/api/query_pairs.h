@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Splits "a=b&c" into at most `max` pairs, in place; no escapes. */
+/* Splits "a=b&c" into at most `max` pairs, in place; escapes are not decoded. */
 static inline size_t query_pairs(char *text, struct http_pair *ret, size_t max)
 {
     size_t count = 0;

@@ -29,8 +29,8 @@ static void note_change(void *changed, const struct store_change *change)
     *(bool *)changed = true;
 }
 
-/* The state of that version is the present one, where nothing of the kind has changed since; an
- * older state is not kept. */
+/* The state of that version is the present state if no object of the kind has changed since then;
+ * older states are not kept. */
 static int check_exact(struct api_call *call, int64_t version, struct muster_err *err)
 {
     const struct store_watch_options options = {call->route.resource->plural, NULL, version};
@@ -44,7 +44,7 @@ static int check_exact(struct api_call *call, int64_t version, struct muster_err
                : r;
 }
 
-/* *ret: the version that the list is of; 0: the newest. */
+/* *ret: the version that the list must have; 0: the newest. */
 static int check_version(struct api_call *call, int64_t *ret, struct muster_err *err)
 {
     const char *match = http_query(call->request, "resourceVersionMatch");

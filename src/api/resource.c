@@ -79,7 +79,7 @@ const char *resource_qualified(const struct resource *resource, char *ret, size_
 
 /* ---- paths ---- */
 
-/* The next part of a path; false at its end, or when the part does not fit. */
+/* Reads the next part of a path; returns false at its end, or if the part does not fit. */
 static bool next_part(const char **path, char *ret, size_t room)
 {
     *path += strspn(*path, "/");
@@ -121,8 +121,8 @@ static bool parse_name(const char *path, struct route *route)
                             at_end(path) && has_subresource(route->resource, route->subresource));
 }
 
-/* Reads "[namespaces/NS/]PLURAL…", which follows the group and version; /namespaces/NS alone, or
- * with /status, is a namespace itself. */
+/* Reads "[namespaces/NS/]PLURAL…", which follows the group and version. /namespaces/NS and
+ * /namespaces/NS/status are the namespace itself. */
 static bool parse_resource(const char *path, const char *group, const char *version,
                            struct route *route)
 {

@@ -20,9 +20,9 @@ enum {
 };
 
 struct subresource {
-    int bit; /* of those */
+    int bit; /* RESOURCE_… */
     const char *name;
-    const char *group, *kind; /* of what is sent; NULL: the resource's own */
+    const char *group, *kind; /* of the object that is sent; NULL: the resource's own */
     const char *verbs[4];     /* ends with NULL */
 };
 
@@ -39,10 +39,10 @@ struct resource {
     const char *short_name; /* "" for none */
     bool namespaced;
     int subresources;             /* bits */
-    const struct column *columns; /* ends with one without a name */
+    const struct column *columns; /* ends with a column without a name */
     const char *fields;
     const struct shape *shape;
-    const char *instead; /* absent.def: there are none here, but this; NULL: there may be some */
+    const char *instead; /* absent.def: what to use in place of this kind; NULL otherwise */
 };
 
 extern const struct resource resources[];
@@ -53,7 +53,7 @@ extern const size_t resource_count;
 
 bool resource_is_custom(const struct resource *resource);
 
-/* "pods" or "pytorchjobs.kubeflow.org", as messages name it. */
+/* Returns "pods" or "pytorchjobs.kubeflow.org", the name in messages. */
 const char *resource_qualified(const struct resource *resource, char *ret, size_t room);
 
 enum { ROUTE_NAME_BYTES = 254 };
@@ -63,8 +63,8 @@ struct route {
     const struct resource *resource;
     char namespace[ROUTE_NAME_BYTES]; /* "": all, or none */
     char name[ROUTE_NAME_BYTES];      /* "": the collection */
-    char subresource[16];             /* "" or a known one of the resource */
+    char subresource[16];             /* "" or a subresource that the resource has */
 };
 
-/* /api/v1/…, /apis/GROUP/v1/…; false when it names no resource of ours. */
+/* Reads /api/v1/… or /apis/GROUP/v1/…; returns false if the path names no resource of ours. */
 bool route_parse(const char *path, struct route *ret);

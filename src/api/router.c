@@ -26,7 +26,7 @@ static const struct rule {
     const char *method;
     const char *subresource; /* "" is the object or its collection */
     bool on_collection;
-    api_verb options; /* what checks them; NULL: it has none */
+    api_verb options; /* checks the options; NULL: there are none */
     api_verb verb;
 } rules[] = {
     {"GET", "", true, options_list, verb_list},
@@ -135,7 +135,8 @@ bool request_is_type(const struct http_request *request, const char *type)
     return given && strncasecmp(given, type, strlen(type)) == 0; /* RFC 9110, 8.3.1 */
 }
 
-/* A patch's type is the patch verb's affair. Without one it is JSON, as for the API server. */
+/* The patch verb checks the type of a patch. A body without a type is JSON, as for the API
+ * server. */
 static int check_type(const struct http_request *request, struct muster_err *err)
 {
     static const char *const known[] = {"application/json", "*/*", PROTOBUF_TYPE};
@@ -173,7 +174,7 @@ static int read_body(struct api_call *call, const struct rule *rule, struct must
     return fields_parse(call, err);
 }
 
-/* Logs, streams and scales have a form of their own. */
+/* Logs, streams and scales have other forms. */
 static int read_form(struct api_call *call, const struct rule *rule, struct muster_err *err)
 {
     if (rule->verb == verb_log || rule->verb == verb_stream || rule->verb == verb_get_scale ||
@@ -221,7 +222,7 @@ static void handle_resource(struct api *api, const struct http_request *request,
     job_problems_done(&call.problems);
 }
 
-/* ---- what Kubernetes has no word for ---- */
+/* ---- paths that Kubernetes does not have ---- */
 
 static void handle_muster(struct api *api, const char *rest, const struct http_request *request,
                           struct http_reply *reply)

@@ -48,7 +48,7 @@ int verb_get_scale(struct api_call *call, struct muster_err *err)
     return r;
 }
 
-/* The new Scale: the body itself, or the body as a patch of the present one. */
+/* Reads the new Scale: the body itself, or the body as a patch of the present Scale. */
 static int read_scale(struct api_call *call, const json_t *job, json_t **ret,
                       struct muster_err *err)
 {

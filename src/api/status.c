@@ -15,7 +15,7 @@ enum { MESSAGE_BYTES_MAX = 16384, QUALIFIED_BYTES = 128, RETRY_AFTER_S = 1 };
 
 #define OPTIONS_GROUP "meta.k8s.io"
 
-/* What a client is told for each code of ours; any other is a fault of the server. */
+/* The answer for each of our codes; any other code is an error of the server. */
 static const struct answer {
     int code;
     int http_status;
@@ -66,7 +66,8 @@ static json_t *status_new(struct build *b, const char *word)
     return status;
 }
 
-/* What a client sent may be quoted in it, cut anywhere: a byte that is no UTF-8 becomes '?'. */
+/* The message may quote what a client sent, cut at any byte: a byte that is not UTF-8 becomes
+ * '?'. */
 static void add_message(struct build *b, json_t *status, const char *message)
 {
     struct buf text;
@@ -113,7 +114,8 @@ json_t *status_deleted(const struct resource *resource, const json_t *object)
 
 /* ---- wording ---- */
 
-/* `PyTorchJob.kubeflow.org "a" is invalid: [spec.x: must be 1, …]`; one alone without brackets. */
+/* Writes `PyTorchJob.kubeflow.org "a" is invalid: [spec.x: must be 1, …]`; a single problem has no
+ * brackets. */
 static void word_invalid(const struct api_call *call, struct buf *out)
 {
     const struct resource *resource = call->route.resource;
@@ -139,7 +141,7 @@ static void word_invalid(const struct api_call *call, struct buf *out)
     buf_text(out, several ? "]" : "");
 }
 
-/* The problems of one owner stand side by side. */
+/* Writes the conflicts; the problems of one owner follow each other. */
 static void word_conflicts(const struct api_call *call, const struct muster_err *err,
                            struct buf *out)
 {
@@ -186,7 +188,7 @@ static void word(const struct api_call *call, const struct muster_err *err, stru
     }
 }
 
-/* `field`: NULL, where it is about none; "" is the whole object. */
+/* `field` is NULL if the cause is about no field; "" is the whole object. */
 static void add_cause(struct build *b, json_t *causes, const char *reason, const char *field,
                       const char *message)
 {
@@ -209,8 +211,8 @@ static void add_problem(struct build *b, json_t *causes, const struct job_proble
     buf_done(&message);
 }
 
-/* kubectl prints the causes of an Invalid, one a line, and never its message: without a cause it
- * would not say what is wrong. */
+/* kubectl prints the causes of an Invalid, one per line, and never its message: without a cause it
+ * would not print what is wrong. */
 static void add_causes(struct build *b, json_t *details, const struct api_call *call,
                        const char *message)
 {

@@ -9,12 +9,13 @@
 
 #include <jansson.h>
 
-/* What a Table's rows carry. */
+/* What the rows of a Table contain. */
 enum table_rows { ROWS_METADATA, ROWS_OBJECT, ROWS_NONE };
 
-/* New; NULL when out of memory. */
+/* Returns a new PartialObjectMetadata, or NULL when out of memory. */
 json_t *table_partial(const char *api_version, json_t *object);
 
-/* New; rows of an array of objects as they are stored. `list_meta` (may be NULL) is shared. */
+/* Returns a new Table with rows for an array of objects in stored form. `list_meta` (may be NULL)
+ * is shared. */
 json_t *table_make(const char *api_version, enum table_rows rows, const struct resource *resource,
                    const json_t *items, json_t *list_meta);

@@ -20,14 +20,14 @@
 enum { BOOKMARK_MS = 30000, TIMEOUT_S_MAX = 24 * 3600 };
 
 struct watcher {
-    struct live live; /* first */
+    struct live live; /* must be the first member */
     struct store_watch *watch;
     const struct resource *resource;
     struct call_selectors selectors;
     struct form form;
     bool bookmarks;
     bool failed;     /* the client cannot keep up, or out of memory: end it when it is safe */
-    bool started;    /* before that the initial state is sent, and nobody may end it */
+    bool started;    /* before that, the initial state is sent, and the watch must not be ended */
     int64_t ends_ms; /* by the loop's clock; 0: never */
     uv_timer_t *timer;
 };
@@ -42,7 +42,7 @@ static void write_line(struct watcher *w, json_t *event)
         return;
     }
     size_t length = strlen(text);
-    text[length] = '\n'; /* the line's end takes the place of the text's */
+    text[length] = '\n'; /* the newline takes the place of the terminating NUL */
     if (http_reply_write(w->live.reply, text, length + 1) < 0) {
         w->failed = true;
     }
@@ -58,7 +58,8 @@ static void write_event(struct watcher *w, const char *type, json_t *object)
     write_line(w, event);
 }
 
-/* What no longer fits the selector is deleted, for this client, in its state of before. */
+/* An object that no longer fits the selector is deleted for this client, in its state before the
+ * change. */
 static void write_left(struct watcher *w, const struct store_change *change)
 {
     muster_auto(doc) json_t *last = json_deep_copy(change->before);
@@ -128,7 +129,7 @@ static void on_timer(uv_timer_t *timer)
     arm(w);
 }
 
-/* Wakes for the next bookmark or the end, whichever is first. */
+/* Sets the timer for the next bookmark or for the end, whichever is first. */
 static void arm(struct watcher *w)
 {
     int64_t now = (int64_t)uv_now(w->live.api->loop);
@@ -159,7 +160,8 @@ static void close_watcher(struct live *live)
 
 /* ---- opening ---- */
 
-/* What is there now, as ADDED events; *ret is the version to go on from. */
+/* Writes the present objects as ADDED events; *ret is the version from which the watch
+ * continues. */
 static int write_present(struct watcher *w, const char *namespace, int64_t *ret,
                          struct muster_err *err)
 {
@@ -198,7 +200,7 @@ static int make_timer(struct watcher *w, int64_t timeout_s)
     return 0;
 }
 
-/* Everything that can be refused is looked at before the stream starts. */
+/* Checks everything that can be refused before the stream starts. */
 static int prepare(struct api_call *call, struct watcher *w, int64_t *ret_version,
                    struct muster_err *err)
 {
@@ -219,8 +221,8 @@ static int prepare(struct api_call *call, struct watcher *w, int64_t *ret_versio
     return 0;
 }
 
-/* Opens the subscription at the version: a version that is too old must be refused before the
- * headers go out, so the subscription comes first and its replay waits in the queue. */
+/* Subscribes at the version. A version that is too old must be refused before the headers are sent,
+ * so the subscription comes first and its replay waits in the queue. */
 static int stream(struct api_call *call, struct watcher *w, int64_t version, struct muster_err *err)
 {
     const char *namespace = *call->route.namespace ? call->route.namespace : NULL;
@@ -246,7 +248,7 @@ static int stream(struct api_call *call, struct watcher *w, int64_t version, str
     }
     r = r < 0 ? r : store_watch(call->api->store, &options, on_change, w, &w->watch, err);
     if (r < 0 || w->failed) {
-        live_end(&w->live); /* the headers are out: all that is left is to stop */
+        live_end(&w->live); /* the headers are sent: the watch can only be ended */
         return 0;
     }
     w->started = true;

@@ -18,7 +18,7 @@
 
 enum { FAULT_BYTES_MAX = 1024 };
 
-/* ---- what the body says it is ---- */
+/* ---- the identity in the body ---- */
 
 static int require_same(const char *what, const char *given, const char *wanted,
                         struct muster_err *err)
@@ -66,7 +66,7 @@ int call_check_types(const struct api_call *call, const json_t *object, struct m
     return r;
 }
 
-/* Fills in what the path says, and makes it what is stored. */
+/* Fills in what the path says, and changes the object to its stored form. */
 static int complete_identity(struct api_call *call, json_t *object, struct muster_err *err)
 {
     const struct route *route = &call->route;
@@ -87,7 +87,8 @@ json_t *namespace_make(const char *name)
                      "metadata", "name", name, "status", "phase", "Active");
 }
 
-/* On a laptop a namespace is made by its first object: no administrator hands it out. */
+/* A namespace is created with its first object: on a laptop there is no administrator to create
+ * it. */
 static int ensure_namespace(struct api_call *call, struct muster_err *err)
 {
     if (!*call->route.namespace) {
@@ -101,7 +102,7 @@ static int ensure_namespace(struct api_call *call, struct muster_err *err)
     return r == MUSTER_EEXIST ? 0 : r;
 }
 
-/* ?musterReplaceFinished=true: a finished job of the same name makes room, a live one does not. */
+/* For ?musterReplaceFinished=true: deletes a finished job of the same name, but not a live one. */
 static int make_room(struct api_call *call, struct muster_err *err)
 {
     if (!http_query_bool(call->request, "musterReplaceFinished")) {
@@ -128,7 +129,7 @@ static int create_in_store(struct api_call *call, json_t **ret, struct muster_er
     return call_finish(call, r, err);
 }
 
-/* What the controller must have for it (GPUs, volumes, a held lease). */
+/* Asks the controller about what it must have for the object (GPUs, volumes, a held lease). */
 static int ask_machine(struct api_call *call, struct muster_err *err)
 {
     const struct api_hooks *hooks = &call->api->hooks;
@@ -140,7 +141,7 @@ static int ask_machine(struct api_call *call, struct muster_err *err)
                : muster_fail(err, MUSTER_EDATA, "the object is invalid");
 }
 
-/* An API server answers 500, and takes text that is no number for no version. */
+/* An API server answers 500, and treats text that is not a number like no version. */
 static int check_unversioned(const json_t *object, struct muster_err *err)
 {
     const char *version = doc_text(object, "metadata.resourceVersion", "");
@@ -166,8 +167,8 @@ int verb_create(struct api_call *call, struct muster_err *err)
     }
     r = complete_identity(call, call->body, err);
     r = r < 0 ? r : call_own_new(call, applies, err);
-    /* The name is used in messages and in the store. One that is too long for this is no valid
-     * name, which admit reports. */
+    /* The name is used in messages and in the store. A name that is too long for this is not a
+     * valid name, which admit reports. */
     (void)snprintf(call->route.name, sizeof call->route.name, "%s",
                    doc_text(call->body, "metadata.name", ""));
     r = r < 0 ? r : admit(call, NULL, call->body, err);
@@ -194,8 +195,8 @@ static enum store_part part_of(const struct api_call *call)
     return call->route.resource->subresources & RESOURCE_STATUS ? STORE_BUT_STATUS : STORE_ALL;
 }
 
-/* The store refuses it, and says that before it is said what else is wrong, as an API server does.
- */
+/* The store refuses an old version, and reports this before anything else that is wrong, as an API
+ * server does. */
 static bool is_of_old_version(const json_t *before, const json_t *object)
 {
     const char *version = doc_text(object, "metadata.resourceVersion", "");
@@ -222,7 +223,8 @@ int call_store_update(struct api_call *call, const json_t *before, json_t *objec
     return r < 0 ? r : call_send_written(call, 200, stored, err);
 }
 
-/* A custom resource says which of its states the update is of; the others may overwrite any. */
+/* An update of a custom resource must name the version that it is based on; updates of other kinds
+ * may overwrite any version. */
 static int check_version(struct api_call *call, struct muster_err *err)
 {
     if (!resource_is_custom(call->route.resource) ||

@@ -48,7 +48,7 @@ void column_age(const json_t *object, int64_t now_unix_ms, struct buf *out)
     since(doc_text(object, "metadata.creationTimestamp", NULL), now_unix_ms, out);
 }
 
-/* ---- jobs: upstream's additionalPrinterColumns, and what one asks next ---- */
+/* ---- jobs: upstream's additionalPrinterColumns, and what users ask next ---- */
 
 static void cell_job_state(const json_t *job, int64_t now_unix_ms, struct buf *out)
 {

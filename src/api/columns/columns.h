@@ -13,7 +13,7 @@ struct column {
     const char *name; /* NULL ends a table */
     const char *type; /* "string", "integer" */
     int priority;     /* 0: always; 1: with -o wide */
-    const char *path; /* a field's text; or */
+    const char *path; /* the path of a field with the text; or */
     void (*cell)(const json_t *object, int64_t now_unix_ms, struct buf *out);
 };
 
@@ -25,10 +25,10 @@ struct column {
 COLUMN_TABLES(X)
 #undef X
 
-/* A new string or integer. NULL when out of memory. */
+/* Returns a new string or integer, or NULL when out of memory. */
 json_t *column_cell(const struct column *column, const json_t *object, int64_t now_unix_ms);
 
 /* ---- what the tables' files share ---- */
 
-/* The cell "Age". */
+/* Writes the cell "Age". */
 void column_age(const json_t *object, int64_t now_unix_ms, struct buf *out);

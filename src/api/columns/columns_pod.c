@@ -37,7 +37,7 @@ static void count_restarts(const json_t *status, struct pod_view *view)
     }
 }
 
-/* "Error", "Signal:9", "ExitCode:3". */
+/* Returns "Error", "Signal:9" or "ExitCode:3". */
 static const char *terminated_reason(const json_t *status, const char *prefix,
                                      struct pod_view *view)
 {
@@ -85,7 +85,7 @@ static void view_init_containers(const json_t *pod, struct pod_view *view)
 static void view_containers(const json_t *pod, struct pod_view *view)
 {
     const json_t *statuses = doc_at(pod, "status.containerStatuses");
-    view->restarts = 0; /* of init containers they do not count any more, as in printPod */
+    view->restarts = 0; /* restarts of init containers do not count any more, as in printPod */
     for (size_t i = json_array_size(statuses); i-- > 0;) {
         const json_t *status = json_array_get(statuses, i);
         const char *waiting = doc_text(status, "state.waiting.reason", "");

@@ -16,7 +16,7 @@ static bool is_leaf(const json_t *value)
     return json_object_size(value) == 0;
 }
 
-/* Nobody but the server writes them, or they say which object it is. */
+/* Whether only the server writes the field, or it says which object this is. */
 static bool is_of_server(const char *key, bool in_metadata)
 {
     static const char *const top[] = {"apiVersion", "kind", "status"};
@@ -84,7 +84,7 @@ static bool is_covered(const json_t *value, const json_t *other)
     return true;
 }
 
-/* same NULL: all fields. `depth` 0: the object; 1: a member of it. */
+/* Collects fields. `same` NULL: all fields. `depth` 0: the object; 1: a member of it. */
 static json_t *collect(const json_t *object, const json_t *other, is_same same, int depth,
                        bool in_metadata)
 {

@@ -9,21 +9,23 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* The fields that the object has, without those that only the server writes. */
+/* Returns the fields that the object has, without those that only the server writes. */
 json_t *fields_of(const json_t *object);
-/* The fields of `object` that `other` lacks, or has with another value. */
+/* Returns the fields of `object` that `other` lacks, or has with another value. */
 json_t *fields_differing(const json_t *object, const json_t *other);
-/* The same, where what `other` says beside is no difference, as of defaults in lists. */
+/* Returns the same, but members that only `other` has are not a difference, such as defaults in
+ * lists. */
 json_t *fields_not_covered(const json_t *object, const json_t *other);
 
 json_t *fields_in_both(const json_t *a, const json_t *b);
 json_t *fields_without(const json_t *a, const json_t *b);
 json_t *fields_joined(const json_t *a, const json_t *b);
 
-/* The object without members that are null, which say nothing; those in lists stay. */
+/* Returns the object without members that are null, because they say nothing; nulls in lists
+ * stay. */
 json_t *fields_without_nulls(const json_t *object);
-/* Takes them out of the object, and what is left empty by that. */
+/* Removes the fields from the object, and members that become empty by that. */
 void fields_remove(json_t *object, const json_t *fields);
 
-/* Calls `each` with the path of each (".data.k"); stops where it returns less than 0. */
+/* Calls `each` with the path of each field (".data.k"); stops when it returns less than 0. */
 int fields_list(const json_t *fields, int (*each)(void *arg, const char *path), void *arg);

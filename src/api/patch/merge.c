@@ -13,7 +13,7 @@ enum { POINTER_PART_BYTES = 512 };
 
 /* ---- RFC 7386 ---- */
 
-/* `into` is an object that the patch is laid over. Depth is bounded by doc_parse. */
+/* Lays the patch over `into`, which is an object. Depth is bounded by doc_parse. */
 static int lay_over(json_t *into, const json_t *patch)
 {
     const char *key;
@@ -80,7 +80,7 @@ static bool next_part(const char **at, char ret[POINTER_PART_BYTES])
     return *c == '\0' || *c == '/';
 }
 
-/* -1 when it is none; the array's length for "-". */
+/* Returns the index, the array's length for "-", or -1 if the part is not an index. */
 static long index_of(const json_t *array, const char *part)
 {
     if (strcmp(part, "-") == 0) {
@@ -102,7 +102,7 @@ static json_t *member(json_t *container, const char *part)
     return json_object_get(container, part);
 }
 
-/* The container that the pointer's last part, `ret_last`, is a key of. */
+/* Returns the container in which the pointer's last part, `ret_last`, is a key. */
 static json_t *find_parent(json_t *root, const char *pointer, char ret_last[POINTER_PART_BYTES])
 {
     json_t *at = root;
@@ -129,7 +129,7 @@ static json_t *find(json_t *root, const char *pointer)
     return parent ? member(parent, last) : NULL;
 }
 
-/* Each returns 0, or -1 when the place does not exist. They take `value`. */
+/* Each returns 0, or -1 if the place does not exist. They take `value`. */
 
 static int add(json_t **root, const char *pointer, json_t *value)
 {

@@ -10,12 +10,13 @@
 
 enum { PATCH_OPERATIONS_MAX = 10000 };
 
-/* A merge patch, RFC 7386. */
+/* Applies a merge patch, RFC 7386. */
 int merge_patch(const json_t *doc, const json_t *patch, json_t **ret, struct muster_err *err);
 
-/* A JSON patch, RFC 6902. MUSTER_EDATA says which operation cannot be done. */
+/* Applies a JSON patch, RFC 6902. With MUSTER_EDATA, the error names the operation that failed. */
 int json_patch(const json_t *doc, const json_t *operations, json_t **ret, struct muster_err *err);
 
-/* A strategic merge patch, Kubernetes' own: lists of objects are merged by their key (containers by
- * name …), $patch, $deleteFromPrimitiveList, $setElementOrder and $retainKeys are understood. */
+/* Applies a strategic merge patch, a format of Kubernetes: lists of objects are merged by their key
+ * (containers by name …). It supports $patch, $deleteFromPrimitiveList, $setElementOrder and
+ * $retainKeys. */
 int strategic_patch(const json_t *doc, const json_t *patch, json_t **ret, struct muster_err *err);

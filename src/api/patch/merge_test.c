@@ -32,7 +32,7 @@ static void check(const struct row *row,
     assert_true(json_equal(doc, untouched));
 }
 
-/* RFC 7386, appendix A, and what Kubernetes objects bring. */
+/* The cases of RFC 7386, appendix A, and cases of Kubernetes objects. */
 static void merge_patches(void **state)
 {
     (void)state;

@@ -53,7 +53,8 @@ static json_t *entry_new(const struct owner *owner, json_t *fields, const char *
     return entry;
 }
 
-/* The entry of the owner has these fields now, which it takes; its time stays where they do. */
+/* Sets the fields of the owner's entry, and takes `fields`. The entry's time changes only if the
+ * fields do. */
 static int put_entry(json_t *entries, const struct owner *owner, json_t *fields)
 {
     json_t *old = find_entry(entries, owner);
@@ -147,7 +148,7 @@ static int find_conflicts(const json_t *entries, const json_t *changed, const js
 
 /* ---- apply ---- */
 
-/* What the manager does not apply any more, and nobody else owns. */
+/* Returns the fields that the manager no longer applies and no other manager owns. */
 static json_t *abandoned(const json_t *entries, const json_t *own, const json_t *wanted)
 {
     size_t i;
@@ -163,7 +164,7 @@ static json_t *abandoned(const json_t *entries, const json_t *own, const json_t 
     return left;
 }
 
-/* The object with the applied fields, and without those that were abandoned. */
+/* Returns the object with the applied fields, and without the abandoned ones. */
 static int lay_over(const json_t *before, const json_t *applied, const json_t *gone, json_t **ret,
                     struct muster_err *err)
 {
@@ -206,7 +207,7 @@ int owners_apply(const json_t *before, const json_t *said, const struct owner *o
     return 0;
 }
 
-/* ---- other ways ---- */
+/* ---- changes without apply ---- */
 
 static int add_to_entry(json_t *entries, const struct owner *owner, json_t *changed)
 {

@@ -21,17 +21,18 @@ struct owner {
     const char *now; /* RFC 3339 */
 };
 
-/* `object` is new, and applied. 0 or MUSTER_ENOMEM. */
+/* Makes the owner the owner of all fields of `object`, which is new and applied. Returns 0 or
+ * MUSTER_ENOMEM. */
 int owners_begin(json_t *object, const struct owner *owner);
 
-/* Lays what is `said` over `before` into *ret (a null says nothing): what the manager applied
- * before and does not any more is removed where nobody else owns it. What others own with another
- * value is a conflict: then MUSTER_ECONFLICT, and `problems` has each of the fields; with `force`
- * it changes hands. */
+/* Lays `said` over `before` into *ret (a null says nothing). A field that the manager applied
+ * before and does not apply any more is removed if no other manager owns it. A field that another
+ * manager owns with another value is a conflict: the result is MUSTER_ECONFLICT, and `problems` has
+ * each such field. With `force`, the field changes its owner. */
 int owners_apply(const json_t *before, const json_t *said, const struct owner *owner, bool force,
                  struct job_problems *problems, json_t **ret, struct muster_err *err);
 
-/* `after` was made of `before` in another way: what it changed is the owner's now, where before
- * says who owns its fields. An object that says of none who owns it gets an empty list. 0 or
- * MUSTER_ENOMEM. */
+/* Records an update: `after` was made from `before` without apply. The owner owns what changed, if
+ * `before` records owners of its fields. An object that names no owner gets an empty list. Returns
+ * 0 or MUSTER_ENOMEM. */
 int owners_update(const json_t *before, json_t *after, const struct owner *owner);

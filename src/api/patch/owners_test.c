@@ -14,8 +14,8 @@ static const struct step {
     const char *manager;
     enum { APPLY, FORCE, UPDATE } how;
     const char *object;    /* an update's is the whole new object */
-    const char *after;     /* data of it; NULL: refused */
-    const char *conflicts; /* or, of those that are not, who owns what: "one:.data.a …" */
+    const char *after;     /* its data; NULL: refused */
+    const char *conflicts; /* conflicts, or, if there are none, the owners: "one:.data.a …" */
 } steps[] = {
     {"one", APPLY, "{'data':{'a':'1','b':'1'}}", "{'a':'1','b':'1'}", "one .data.a .data.b"},
     {"two", APPLY, "{'data':{'a':'1'}}", "{'a':'1','b':'1'}", "one .data.a .data.b two .data.a"},
@@ -109,7 +109,7 @@ static void a_history(void **state)
     }
 }
 
-/* A list is one field; what was filled into it is no change of it. */
+/* A list is one field; defaults that were filled into it do not change it. */
 static void lists(void **state)
 {
     (void)state;

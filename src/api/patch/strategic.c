@@ -62,7 +62,7 @@ static bool find_list_key(const char *list, const json_t *patch, const char **re
     return false;
 }
 
-/* The place of the item whose key has the same value; the size when there is none. */
+/* Returns the index of the item whose key has the same value, or the size if there is none. */
 static size_t find_item(const json_t *list, const char *key, const json_t *like)
 {
     const json_t *wanted = key ? json_object_get(like, key) : like;
@@ -155,7 +155,7 @@ static int keep_only(json_t *object, const json_t *names)
     return 0;
 }
 
-/* Puts the items that `order` names first and in its order; the others follow as they were. */
+/* Puts the items that `order` names first, in that order; the others follow in their old order. */
 static int sort_list(json_t *list, const char *key, const json_t *order)
 {
     size_t done = 0;
@@ -175,7 +175,7 @@ static int sort_list(json_t *list, const char *key, const json_t *order)
     return 0;
 }
 
-/* "$…" keys that are about a member; true when `key` was one. */
+/* Applies "$…" keys that are about a member; returns true if `key` was such a key. */
 static bool obey(json_t *into, const char *key, const json_t *value, int *ret)
 {
     const char *list_key = NULL;
@@ -222,7 +222,7 @@ static int merge_member(json_t *into, const char *key, const json_t *value, int 
     return json_object_set_new(into, key, json_deep_copy(value));
 }
 
-/* Members first, then what is said about them ($setElementOrder needs the merged list). */
+/* Members are merged before the $ keys about them ($setElementOrder needs the merged list). */
 static int merge_object(json_t *into, const json_t *patch, int depth)
 {
     const char *key;

@@ -18,7 +18,7 @@ enum protobuf_type {
     PROTOBUF_INT_OR_TEXT, /* {1: 0 a number, 1 a text; 2: the number; 3: the text} */
     PROTOBUF_RAW,         /* {1: JSON} */
     PROTOBUF_MESSAGE,
-    PROTOBUF_INLINE, /* a message whose fields are its holder's */
+    PROTOBUF_INLINE, /* a message whose fields belong to the object around it */
     PROTOBUF_LIST,   /* of messages */
     PROTOBUF_TEXT_LIST,
     PROTOBUF_NUMBER_LIST,
@@ -35,5 +35,6 @@ struct protobuf_field {
     const struct protobuf_field *message; /* of MESSAGE, INLINE, LIST */
 };
 
-/* NULL: it cannot be read. `api_version` as in "v1", "events.k8s.io/v1". */
+/* Returns the fields of a kind, or NULL if it cannot be read. `api_version` is "v1",
+ * "events.k8s.io/v1" and so on. */
 const struct protobuf_field *protobuf_find_kind(const char *api_version, const char *kind);

@@ -14,7 +14,7 @@
 
 enum { BYTES_MAX = 4 << 20 };
 
-/* What is left to read; `failed` sticks. */
+/* The bytes that are not read yet; `failed` stays set. */
 struct cursor {
     const unsigned char *at;
     const unsigned char *end;
@@ -51,7 +51,7 @@ static struct cursor read_bytes(struct cursor *c, uint64_t count)
     return part;
 }
 
-/* One field as it came. */
+/* One field as it was received. */
 struct piece {
     unsigned number;
     bool has_bytes; /* else it is a number */
@@ -59,7 +59,7 @@ struct piece {
     uint64_t value;
 };
 
-/* False at the end or on a failure. */
+/* Returns false at the end or on a failure. */
 static bool next_piece(struct cursor *c, struct piece *ret)
 {
     if (c->failed || c->at == c->end) {
@@ -84,7 +84,7 @@ static size_t length_of(const struct cursor *part)
 
 /* ---- messages ---- */
 
-/* NULL when it is no UTF-8, which build notes. */
+/* Returns NULL if the text is not UTF-8; `build` notes the failure. */
 static json_t *text_of(const struct cursor *part)
 {
     return json_stringn(part->at ? (const char *)part->at : "", length_of(part));
@@ -100,7 +100,7 @@ static json_t *base64_of(const struct cursor *part)
     return value;
 }
 
-/* The pieces 1, 2 and 3 of a small message, the last of each. */
+/* Reads the fields 1, 2 and 3 of a small message, the last of each. */
 static void read_small(struct build *b, const struct cursor *from, struct piece ret[3])
 {
     struct cursor c = *from;
@@ -113,7 +113,7 @@ static void read_small(struct build *b, const struct cursor *from, struct piece 
     b->failed = b->failed || c.failed;
 }
 
-/* A time of zero has no bytes, and is none. */
+/* A time of zero has no bytes, and is not set. */
 static void set_time(struct build *b, json_t *into, const struct protobuf_field *field,
                      const struct cursor *bytes)
 {
@@ -164,7 +164,7 @@ static void set_raw(struct build *b, json_t *into, const struct protobuf_field *
     }
 }
 
-/* A map's entry is a message of its own: 1 is the key, 2 the value. */
+/* A map's entry is a separate message: 1 is the key, 2 the value. */
 static void read_entry(struct build *b, const struct cursor *bytes, enum protobuf_type type,
                        json_t *map)
 {
@@ -173,7 +173,7 @@ static void read_entry(struct build *b, const struct cursor *bytes, enum protobu
     const struct cursor *value = &part[1].bytes;
     json_t *name = text_of(&part[0].bytes);
     if (!name || strlen(json_string_value(name)) != json_string_length(name)) {
-        b->failed = true; /* a key with a NUL would be another key */
+        b->failed = true; /* a key with a NUL would become another key */
     } else {
         build_set(b, map, json_string_value(name),
                   type == PROTOBUF_BYTES_MAP      ? base64_of(value)
@@ -247,7 +247,7 @@ static bool is_number(enum protobuf_type type)
     return type == PROTOBUF_BOOL || type == PROTOBUF_NUMBER || type == PROTOBUF_NUMBER_LIST;
 }
 
-/* The depth is the tables', not the input's; a field that no table has is skipped. */
+/* The tables bound the depth, not the input; a field that is in no table is skipped. */
 static void read_message(struct build *b, const struct cursor *bytes,
                          const struct protobuf_field *fields, json_t *into)
 {
@@ -277,7 +277,7 @@ static void read_message(struct build *b, const struct cursor *bytes,
 static const struct protobuf_field type_fields[] = {
     {1, PROTOBUF_TEXT, false, "apiVersion", NULL}, {2, PROTOBUF_TEXT, false, "kind", NULL}, {0}};
 
-/* The object with its apiVersion and kind; *ret_raw is what is left to read of it. */
+/* Reads the object's apiVersion and kind; *ret_raw is the rest, which is still to be read. */
 static void read_envelope(struct build *b, struct cursor *all, json_t *object,
                           struct cursor *ret_raw)
 {

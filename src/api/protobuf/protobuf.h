@@ -12,6 +12,6 @@
 
 #define PROTOBUF_TYPE "application/vnd.kubernetes.protobuf"
 
-/* New object in *ret. MUSTER_EUNSUPPORTED for another kind, MUSTER_EINVAL for bytes that are not
- * what they should be. */
+/* Puts a new object into *ret. Returns MUSTER_EUNSUPPORTED for an unknown kind, MUSTER_EINVAL for
+ * malformed bytes. */
 int protobuf_read(const char *bytes, size_t count, json_t **ret, struct muster_err *err);

@@ -37,7 +37,7 @@ static void a_secret_is_read(void **state)
     assert_true(doc_bool(object, "immutable", false));
 }
 
-/* What client-go sends for Delete with a grace period of 0, a uid and a dry run. */
+/* The bytes that client-go sends for Delete with a grace period of 0, a uid and a dry run. */
 static void delete_options_are_read(void **state)
 {
     static const char bytes[] = "k8s\0"
@@ -93,7 +93,8 @@ static void what_go_sends_is_what_it_means(void **state)
     }
 }
 
-/* Cut anywhere, or with any byte changed, it is read or refused, and never read beyond its end. */
+/* The bytes are cut anywhere, or any byte is changed: they are read or refused, and never read
+ * beyond their end. */
 static void broken_bytes_are_refused(void **state)
 {
     (void)state;

@@ -12,7 +12,7 @@
 
 enum { PATH_BYTES_MAX = 1024 };
 
-/* The place in the object, and what is wrong there. */
+/* The place in the object, and what is wrong at this place. */
 struct walk {
     struct buf path;
     const char *must; /* "a whole number"; NULL: nothing is wrong yet */
@@ -74,7 +74,7 @@ static const struct type {
     bool (*is)(const json_t *value); /* NULL: anything */
     const char *must;
     enum { ALONE, LIST, MAP } holds;       /* values of: */
-    bool (*each_is)(const json_t *member); /* NULL: of a message, or of nothing */
+    bool (*each_is)(const json_t *member); /* NULL: the values are messages, or there are none */
     const char *each_must;
 } types[] = {
     [PROTOBUF_TEXT] = {is_text, "text", ALONE, NULL, NULL},

@@ -11,8 +11,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* False: ret_fault says of the first field that has another type where it is and what it must be
- * ("spec.ports[0].port: must be a whole number, not text"). True, too, for kinds without a table.
- */
+/* Whether all fields have the right type. If not, ret_fault names the first wrong field and the
+ * type that it must have ("spec.ports[0].port: must be a whole number, not text"). Returns true for
+ * kinds without a table. */
 bool types_fit(const json_t *object, const char *api_version, const char *kind,
                struct buf *ret_fault);

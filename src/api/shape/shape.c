@@ -27,9 +27,9 @@ const struct shape shape_event = {
     .check = check_event,
 };
 
-/* ---- out and in ---- */
+/* ---- from the stored to the shown form, and back ---- */
 
-/* The value of `from` becomes that of `to`, which had none or one that means nothing here. */
+/* Moves the value of `from` to `to`, which had no value or a value without meaning here. */
 static int rename_field(json_t *object, const char *from, const char *to)
 {
     json_t *value = json_object_get(object, from);
@@ -137,7 +137,7 @@ static void forbid(const json_t *event, const char *stored, const char *shown,
     }
 }
 
-/* events.k8s.io/v1 takes no new event that tells its times in the old way. */
+/* events.k8s.io/v1 does not accept a new event that uses the deprecated fields for times. */
 static void check_event(const json_t *stored, struct job_problems *problems)
 {
     static const char *const types[] = {"Normal", "Warning"};

@@ -20,20 +20,21 @@ struct shape {
     struct shape_field {
         const char *shown, *stored;
     } fields[8];
-    /* What is asked of a new object beside what its stored shape asks; NULL: nothing. */
+    /* Checks a new object beyond the checks of its stored form; NULL: no more checks. */
     void (*check)(const json_t *stored, struct job_problems *problems);
 };
 
 extern const struct shape shape_stored;
 extern const struct shape shape_event;
 
-/* The object as clients see it: a new reference (to the same one, where that is how
- * it is stored), or NULL when out of memory. */
+/* Returns the object as clients see it: a new reference (to the same object, if it is shown as it
+ * is stored), or NULL when out of memory. */
 json_t *shape_show(const struct shape *shape, json_t *object);
-/* An array of them. */
+/* Does the same for each object of an array. */
 json_t *shape_show_all(const struct shape *shape, json_t *items);
 
-/* Makes the object as clients wrote it one to be stored. 0 or MUSTER_ENOMEM. */
+/* Changes the object from the form in which clients wrote it to the stored form. Returns 0 or
+ * MUSTER_ENOMEM. */
 int shape_take(const struct shape *shape, json_t *object);
-/* The same for the paths of a field selector. */
+/* Does the same for the paths of a field selector. */
 int shape_take_paths(const struct shape *shape, struct selector *fields);

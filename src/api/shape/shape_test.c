@@ -18,7 +18,7 @@
     "'reportingController':'example.com/c','reportingInstance':'c-1','series':{'count':2,"         \
     "'lastObservedTime':'2026-01-01T00:02:00.000000Z'}," RELATED "}"
 
-/* What is at a path, as text, of an object of either shape. */
+/* The text at a path of an object in either shape. */
 struct expectation {
     const char *path, *text;
 };
@@ -206,7 +206,7 @@ static void fields_are_selected_by_their_names(void **state)
     fixture_done(&f);
 }
 
-/* Line `index` of a watch. */
+/* Returns line `index` of a watch. */
 static json_t *line(struct fake_reply *watch, int index)
 {
     const char *at = buf_str(&watch->bytes);

@@ -86,8 +86,7 @@ static double amount_of(const json_t *value)
     return json_is_string(value) && !quantity_read(json_string_value(value), &amount) ? -1 : amount;
 }
 
-/* Devices, of which a container gets as many as it asks for: a limit is needed, and is the request.
- */
+/* Devices cannot be overcommitted: a container needs a limit for them, equal to its request. */
 static void check_devices(struct check *c, const json_t *container)
 {
     json_t *limits = doc_at(container, "resources.limits");
@@ -103,7 +102,7 @@ static void check_devices(struct check *c, const json_t *container)
         (void)snprintf(must, sizeof must, "must be equal to %.90s limit", name);
         if (!limit) {
             say_required(c, "limits", "Limit must be set for non overcommitable resources");
-        } else if (amount_of(limit) > amount_of(asked)) { /* more than the limit was said */
+        } else if (amount_of(limit) > amount_of(asked)) { /* a higher one was reported before */
             say_invalid(c, "requests", asked, must);
         }
     }

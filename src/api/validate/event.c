@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-/* An event lies in the namespace of what it is about; what has no namespace has its events in the
- * namespace default. */
+/* An event must be in the namespace of the object that it is about. If that object has no
+ * namespace, the event must be in the namespace default. */
 static void check_namespace(struct check *c, const json_t *event)
 {
     const char *own = doc_text(event, "metadata.namespace", "");
@@ -25,7 +25,7 @@ void validate_event(const json_t *before, const json_t *object, struct job_probl
     static const char *const needed[] = {"reportingComponent", "reportingInstance", "action",
                                          "reason"};
     struct check c;
-    bool of_one_time = doc_at(object, "eventTime"); /* those of the newer group have it */
+    bool of_one_time = doc_at(object, "eventTime"); /* events of the newer group have it */
     if (before) {
         return;
     }

@@ -160,8 +160,8 @@ static void check_containers(struct check *c, const json_t *spec, const char *ke
     check_leave(c, top);
 }
 
-/* A pod that a job made is not refused later for what its template said; and what may be changed of
- * a pod is not checked here. */
+/* Checks only new pods. A pod that a job made must not be refused later because of its template,
+ * and the changes that are allowed in a pod are not checked here. */
 void validate_pod(const json_t *before, const json_t *object, struct job_problems *problems)
 {
     const json_t *spec = doc_at(object, "spec");
@@ -173,7 +173,7 @@ void validate_pod(const json_t *before, const json_t *object, struct job_problem
     check_enter(&c, "spec");
     json_t *host_ports = json_object();
     check_containers(&c, spec, "containers", false, host_ports);
-    check_containers(&c, spec, "initContainers", true, NULL); /* one after the other */
+    check_containers(&c, spec, "initContainers", true, NULL); /* they run one by one */
     json_decref(host_ports);
     check_each(&c, spec, "volumes", check_volume);
     check_each(&c, spec, "tolerations", check_toleration);

@@ -25,7 +25,7 @@ static void check_handler(struct check *c, const char *kind, const json_t *handl
     check_leave(c, mark);
 }
 
-/* One way, and only one. */
+/* A probe or hook must use exactly one way. */
 static void check_ways(struct check *c, const json_t *holder)
 {
     int count = 0;

@@ -12,7 +12,7 @@ enum { PORT_KEY_BYTES = 64 };
 
 /* ---- ports ---- */
 
-/* What no two ports of a service may share. */
+/* Names and numbers that only one port of a service may have. */
 struct taken {
     json_t *names;
     json_t *numbers;
@@ -87,7 +87,8 @@ static bool is_headless(const json_t *spec)
     return strcmp(cluster_address(spec), "None") == 0;
 }
 
-/* The address of a stored service was filled in by this machine, whatever its type. */
+/* Called for new services only: this machine filled in the address of a stored service, whatever
+ * its type. */
 static void check_address(struct check *c, const json_t *spec, const char *type)
 {
     const char *address = cluster_address(spec);
@@ -174,8 +175,8 @@ static void check_spec(struct check *c, const json_t *before, const json_t *spec
     check_leave(c, mark);
 }
 
-/* A service's name is a name of DNS, without dots. What is wrong with a name of any kind was said.
- */
+/* A service's name is a DNS label: it has no dots. Faults that a name of any kind can have were
+ * reported before. */
 static void check_name(struct check *c, const json_t *service)
 {
     const char *name = doc_text(service, "metadata.name", "");

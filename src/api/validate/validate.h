@@ -11,8 +11,8 @@
 
 #include <jansson.h>
 
-/* `before` is NULL for a new object. What only a new one is asked was filled in by this machine, or
- * cannot change. */
+/* `before` is NULL for a new object. Some fields are checked only in a new object: this machine
+ * filled them in, or they cannot change. */
 void validate_service(const json_t *before, const json_t *object, struct job_problems *problems);
 void validate_event(const json_t *before, const json_t *object, struct job_problems *problems);
 void validate_pod(const json_t *before, const json_t *object, struct job_problems *problems);
