@@ -13,7 +13,7 @@ enum {
     BACKOFF_RESET_MS = 600000,
 };
 
-/* How long the restart after that many crashes in a row waits. */
+/* Returns how long the restart after this number of crashes in a row waits. */
 static inline int64_t backoff_ms(int64_t crashes)
 {
     int64_t doublings = crashes - 2 < 5 ? crashes - 2 : 5;

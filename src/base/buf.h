@@ -14,7 +14,7 @@ struct buf {
     char *data;
     size_t used;
     size_t room;
-    size_t max; /* bytes, the NUL not counted */
+    size_t max; /* bytes, without the NUL */
     bool failed;
 };
 
@@ -27,21 +27,23 @@ void buf_text(struct buf *b, const char *text);
 void buf_format(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void buf_vformat(struct buf *b, const char *format, va_list args);
 
-/* Room for `count` more bytes at the returned place, to be followed by buf_grew(); NULL when over
- * the maximum. */
+/* Returns room for `count` more bytes; call buf_grew() after they are written. NULL when over the
+ * maximum. */
 char *buf_reserve(struct buf *b, size_t count);
 void buf_grew(struct buf *b, size_t count);
 
 /* Drops the first `count` bytes. */
 void buf_consume(struct buf *b, size_t count);
 
-/* Back to the first `used` bytes; a failed append is forgotten with what followed them. */
+/* Shortens the buffer to its first `used` bytes; also clears a failed append that came after
+ * them. */
 void buf_truncate(struct buf *b, size_t used);
 
 bool buf_failed(const struct buf *b);
 
-/* The text, which the caller frees; NULL when an append failed. The buffer is empty afterwards. */
+/* Returns the text, which the caller frees, or NULL when an append failed. The buffer is empty
+ * afterwards. */
 char *buf_steal(struct buf *b);
 
-/* "" while nothing was added, never NULL. */
+/* Returns "" while nothing was added, never NULL. */
 const char *buf_str(const struct buf *b);

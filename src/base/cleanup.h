@@ -14,7 +14,7 @@
 
 #define muster_auto(kind) __attribute__((cleanup(cleanup_##kind)))
 
-/* The value of a pointer variable, which becomes NULL: ownership moves to the reader of this
+/* The value of a pointer variable, which becomes NULL: ownership moves to the user of this
  * expression. */
 #define muster_take(pointer)                                                                       \
     __extension__({                                                                                \

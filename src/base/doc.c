@@ -11,7 +11,7 @@
 
 enum { KEY_BYTES_MAX = 256, FLAGS_PRINT = JSON_COMPACT | JSON_ENCODE_ANY };
 
-/* Copies the part of `path` up to the next dot into `key` and returns what follows it, NULL at the
+/* Copies the part of `path` up to the next dot into `key` and returns the rest, or NULL at the
  * end. */
 static const char *next_key(const char *path, char key[KEY_BYTES_MAX])
 {
@@ -150,7 +150,7 @@ int doc_set_int(json_t *doc, const char *path, int64_t value)
     return doc_set(doc, path, json_integer(value));
 }
 
-/* jansson itself stops at its own depth (JSON_PARSER_MAX_DEPTH, 2048): the stack of our readers is
+/* jansson has a limit of depth (JSON_PARSER_MAX_DEPTH, 2048), but the stack of our readers is
  * smaller. */
 static bool deeper_than(const json_t *doc, int depth)
 {
@@ -176,8 +176,8 @@ static bool deeper_than(const json_t *doc, int depth)
     return false;
 }
 
-/* jansson calls a failed allocation a syntax error, or loses the end of a token and succeeds
- * (2.14): only its allocator knows. */
+/* jansson reports a failed allocation as a syntax error, or loses the end of a token and succeeds
+ * (2.14): only its allocator knows of the failure. */
 static json_malloc_t real_malloc;
 static _Thread_local bool malloc_failed;
 
@@ -194,7 +194,7 @@ static json_t *load(const char *text, size_t length, size_t flags, json_error_t 
     json_malloc_t given_malloc;
     json_free_t given_free;
     json_get_alloc_funcs(&given_malloc, &given_free);
-    if (given_malloc != watched_malloc) { /* else another thread is at it, too */
+    if (given_malloc != watched_malloc) { /* otherwise another thread is here, too */
         real_malloc = given_malloc;
     }
     malloc_failed = false;
@@ -243,8 +243,8 @@ static int append(const char *bytes, size_t count, void *out)
     return buf_failed(out) ? -1 : 0;
 }
 
-/* json_dumps is not used: when memory is short it may leave out a quote after a key and still
- * succeed (jansson 2.14). The buffer remembers that something could not be added. */
+/* json_dumps is not used: when memory is short, it may leave out a quote after a key and still
+ * succeed (jansson 2.14). The buffer remembers a failed append. */
 static char *print(const json_t *doc, size_t flags)
 {
     struct buf text;

@@ -47,14 +47,14 @@ static void hostile_text_is_refused(void **state)
     assert_null(doc);
 }
 
-static long until_failure; /* allocations; below 0: none fails */
+static long until_failure; /* allocations until one fails; below 0: none fails */
 
 static void *scarce_malloc(size_t size)
 {
     return until_failure >= 0 && until_failure-- == 0 ? NULL : malloc(size);
 }
 
-/* Whether allocation k was reached. */
+/* Returns whether allocation k was reached. */
 static bool parse_with_failure(const char *text, long k)
 {
     muster_auto(doc) json_t *doc = NULL;
@@ -70,7 +70,7 @@ static bool parse_with_failure(const char *text, long k)
     return reached;
 }
 
-/* Nor is text without memory cut: a token is read into a buffer that grows. */
+/* The text is also not cut when memory is short: a token is read into a buffer that grows. */
 static void lack_of_memory_is_not_taken_for_damage(void **state)
 {
     (void)state;

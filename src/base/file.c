@@ -100,7 +100,7 @@ static void sync_folder_of(const char *path)
     muster_auto(close) int fd =
         open(slash ? (slash == folder ? "/" : folder) : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0) {
-        (void)fsync(fd); /* not every file system can; the rename itself has happened */
+        (void)fsync(fd); /* not every file system supports it; the rename is already done */
     }
 }
 
@@ -192,7 +192,7 @@ static int remove_entry(const char *path, const struct stat *info, int type, str
     (void)info;
     (void)type;
     (void)where;
-    return remove(path) < 0 && errno != ENOENT ? -1 : 0; /* gone by itself meanwhile */
+    return remove(path) < 0 && errno != ENOENT ? -1 : 0; /* another process removed it */
 }
 
 int file_remove(const char *path, struct muster_err *err)

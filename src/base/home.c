@@ -17,7 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* In /tmp anybody could have made the folder, and would answer in the controller's place. */
+/* In /tmp, anybody could have made the folder and could answer in place of the controller. */
 static int check_private(const char *folder, struct muster_err *err)
 {
     struct stat info;
@@ -46,7 +46,7 @@ static int choose_in_tmp(char **ret, struct muster_err *err)
     return r;
 }
 
-/* A home folder that is not there is a mistake, or the mark of a user who is to write nothing. */
+/* A home folder that does not exist is a mistake, or marks a user who must not write anything. */
 static int choose_in_home(const char *user_home, char **ret, struct muster_err *err)
 {
     struct stat info;
@@ -60,7 +60,7 @@ static int choose_in_home(const char *user_home, char **ret, struct muster_err *
     return *ret ? 0 : err_no_memory(err);
 }
 
-/* The folder's name as the environment gives it; may be relative. */
+/* Returns the folder's name from the environment; it may be relative. */
 static int choose(char **ret, struct muster_err *err)
 {
     const char *set = getenv("MUSTER_HOME");

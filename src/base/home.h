@@ -17,14 +17,14 @@ enum { HOME_PATH_BYTES_MAX = 495 };
 
 struct home {
     char *path;   /* absolute */
-    char *socket; /* api.sock; a short path elsewhere when that is over the 107 bytes a socket's
-                     path may have */
+    char *socket; /* api.sock; a short path elsewhere if that has more than the 107 bytes that a
+                     socket's path may have */
 };
 
-/* MUSTER_HOME, else $XDG_STATE_HOME/muster, else ~/.local/state/muster. Makes the folder (0700).
- * MUSTER_ECREATE when it cannot be made or written. */
+/* Uses MUSTER_HOME, else $XDG_STATE_HOME/muster, else ~/.local/state/muster. Makes the folder
+ * (0700). Returns MUSTER_ECREATE if it cannot be made or written. */
 int home_open(struct home *ret, struct muster_err *err);
 void home_done(struct home *home);
 
-/* "<home>/<name>"; the caller frees. */
+/* Returns "<home>/<name>"; the caller frees. */
 char *home_file(const struct home *home, const char *name);

@@ -14,7 +14,7 @@
 
 enum { DEEP = 100 };
 
-/* A home whose socket does not fit into a socket's address. */
+/* Sets a home whose socket does not fit into a socket's address. */
 static void set_deep_home(const char *folder)
 {
     char name[DEEP + 1];
@@ -64,7 +64,8 @@ static void a_path_that_the_store_cannot_take_is_refused(void **state)
     test_folder_remove(folder);
 }
 
-/* A user without an entry in passwd and without HOME; the child is one when the test is root. */
+/* Runs as a user without an entry in passwd and without HOME: the child is such a user if the test
+ * is root. */
 static int homes_of_nobody(void)
 {
     enum { NOBODY_KNOWN = 54321 };

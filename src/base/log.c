@@ -29,8 +29,8 @@ void log_as(enum log_form form)
     atomic_store(&sink_form, (int)form);
 }
 
-/* Quotes, backslashes and control bytes are made safe, so that a line stays one line; so are bytes
- * that are no UTF-8, which JSON does not allow. */
+/* Replaces or escapes quotes, backslashes and control bytes, so that a line stays one line, and
+ * bytes that are not UTF-8, which JSON does not allow. */
 static size_t quote(char *out, size_t room, const char *text)
 {
     size_t used = 0, left = strlen(text);
@@ -52,7 +52,7 @@ static size_t quote(char *out, size_t room, const char *text)
     return used;
 }
 
-/* What every line begins with: the time, the level, the event, and the job where there is one. */
+/* Writes the start of a line: the time, the level, the event, and the job if there is one. */
 static size_t begin_line(char *out, size_t room, enum log_level level, const char *event,
                          const char *job)
 {
@@ -96,7 +96,7 @@ static void write_line(enum log_level level, const char *event, const char *job,
     used += quote(line + used, sizeof line - used - strlen(end), text);
     memcpy(line + used, end, strlen(end));
     (void)!write(atomic_load(&sink_fd), line,
-                 used + strlen(end)); /* a log that cannot be written has no one to tell */
+                 used + strlen(end)); /* if the log cannot be written, nobody can be told */
     errno = saved;
 }
 

@@ -14,13 +14,13 @@ enum log_form { LOG_LOGFMT, LOG_JSON };
 /* Lines below `least` are dropped. Default: standard error, LOG_WARN. */
 void log_to(int fd, enum log_level least);
 
-/* How lines look from now on. Default: LOG_LOGFMT. */
+/* Sets the form of the lines from now on. Default: LOG_LOGFMT. */
 void log_as(enum log_form form);
 
 /* event is a stable dotted name; format gives the msg text. */
 void log_event(enum log_level level, const char *event, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same about a job, "namespace/name"; NULL and "": about none. */
+/* The same about a job, "namespace/name"; NULL and "" mean no job. */
 void log_about(enum log_level level, const char *event, const char *job, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

@@ -28,7 +28,7 @@ int log_file_open(const char *folder, const char *name, off_t bytes_max)
     }
     bool aside = stat(path, &is) == 0 && is.st_size > bytes_max && rename(path, old) == 0;
     int fd = open_to_append(path);
-    if (fd < 0 && aside && rename(old, path) == 0) { /* it grows on, and is tried again */
+    if (fd < 0 && aside && rename(old, path) == 0) { /* it grows on; the next open tries again */
         fd = open_to_append(path);
     }
     return fd;

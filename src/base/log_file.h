@@ -8,7 +8,8 @@
 
 #include <sys/types.h>
 
-/* Opens FOLDER/NAME to append to it, and makes it (0600). If it has more than bytes_max, it is
- * FOLDER/NAME.old from now on, in place of the one before, and a new one is made; where that cannot
- * be, it stays. -1 with errno: it cannot be opened. The caller closes. */
+/* Opens FOLDER/NAME to append to it, and creates it (0600). If it has more than bytes_max, it is
+ * first renamed to FOLDER/NAME.old, which replaces the one before, and a new file is made; if that
+ * fails, the file is used as it is. Returns -1 with errno if it cannot be opened. The caller closes
+ * it. */
 int log_file_open(const char *folder, const char *name, off_t bytes_max);

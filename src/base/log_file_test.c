@@ -19,7 +19,7 @@ static void append(const char *folder, const char *text)
     assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 }
 
-/* NULL: there is no such file. */
+/* `text` is NULL if there is no such file. */
 static void expect(const char *folder, const char *name, const char *text)
 {
     muster_auto(free) char *path = file_join(folder, name);
@@ -64,7 +64,7 @@ static void it_is_for_its_user_alone(void **state)
     assert_int_equal(is.st_mode & 0777, 0600);
 }
 
-/* A folder of that name takes no other's place, and cannot be written into. */
+/* A folder with the name of the old file cannot be replaced by the file. */
 static void what_cannot_be_put_aside_stays(void **state)
 {
     const char *folder = *state;

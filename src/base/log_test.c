@@ -10,7 +10,7 @@
 
 static char line[8192];
 
-/* What was written into the pipe since the last time. */
+/* Reads what was written into the pipe since the last call. */
 static void read_line(int fd)
 {
     ssize_t count = read(fd, line, sizeof line - 1);

@@ -5,5 +5,5 @@
 
 enum { MEMORY_TEXT_BYTES = 32 };
 
-/* "3.5 MiB", "64 MiB", "12.5 GiB". Returns ret. */
+/* Writes "3.5 MiB", "64 MiB", "12.5 GiB". Returns ret. */
 const char *memory_text(int64_t bytes, char ret[MEMORY_TEXT_BYTES]);

@@ -10,10 +10,10 @@
 
 enum {
     DIGITS_MAX = 40,
-    POWER_MAX = 100000, /* a larger exponent counts as this one: no number has it */
+    POWER_MAX = 100000, /* a larger exponent counts as this one: no number has such an exponent */
 };
 
-/* What a suffix multiplies by. */
+/* The factor that a suffix stands for. */
 static const struct suffix {
     const char *text;
     int64_t factor, divisor;
@@ -38,10 +38,10 @@ static const struct suffix {
 
 struct quantity {
     bool negative;
-    const char *digits; /* with their point */
+    const char *digits; /* with the decimal point */
     size_t length;
-    int decimals; /* digits behind the point */
-    int power;    /* of ten, by the exponent */
+    int decimals; /* digits after the point */
+    int power;    /* power of ten of the exponent */
     const struct suffix *suffix;
 };
 
@@ -63,7 +63,7 @@ static const char *skip_digits(const char *at)
     return at;
 }
 
-/* "e3", "E-2" into powers of ten; false when `at` is no exponent. */
+/* Reads "e3", "E-2" as a power of ten; returns false if `at` is not an exponent. */
 static bool scan_exponent(const char *at, int *ret_power)
 {
     if (*at != 'e' && *at != 'E') {
@@ -102,7 +102,7 @@ bool quantity_read(const char *text, double *ret)
     if (!scan(text, &q)) {
         return false;
     }
-    double value = strtod(text, NULL); /* the exponent, too */
+    double value = strtod(text, NULL); /* includes the exponent */
     *ret = value * ((double)q.suffix->factor / (double)q.suffix->divisor);
     return isfinite(value);
 }
@@ -112,7 +112,7 @@ static bool multiply(int64_t *value, int64_t by)
     return !__builtin_mul_overflow(*value, by, value);
 }
 
-/* The digits without their point, which `decimals` stands for. */
+/* Reads the digits without the decimal point; `decimals` has its position. */
 static bool read_digits(const struct quantity *q, int64_t *ret)
 {
     *ret = 0;
@@ -133,7 +133,7 @@ int64_t quantity_milli(const char *text)
     }
     int64_t divisor = q.suffix->divisor;
     int64_t factor = 1000 * (divisor == 1);
-    if (divisor > 1) { /* thousandths of thousandths are whole */
+    if (divisor > 1) { /* the result is in thousandths */
         assert(divisor % 1000 == 0);
         divisor /= 1000;
         factor = 1;

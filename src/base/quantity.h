@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Reads the quantity as a number; false when it is no quantity. */
+/* Reads the quantity as a number; returns false if the text is not a quantity. */
 bool quantity_read(const char *text, double *ret);
 
-/* Reads the quantity in thousandths, rounded up; -1 when it is no quantity, is negative or does not
- * fit. */
+/* Reads the quantity in thousandths, rounded up; returns -1 if the text is not a quantity, is
+ * negative or does not fit. */
 int64_t quantity_milli(const char *text);

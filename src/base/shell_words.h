@@ -12,11 +12,11 @@
 
 #include <muster/err.h>
 
-/* *ret is a NULL-terminated array; empty text gives an empty array. MUSTER_EDATA for an open quote.
- */
+/* *ret is a NULL-terminated array; empty text gives an empty array. Returns MUSTER_EDATA for an
+ * open quote. */
 int shell_split(const char *text, char ***ret, struct muster_err *err);
 char **shell_free(char **words);
 
-/* Adds the word as a shell takes it back: in single quotes where it has a character that is not
- * plain. */
+/* Adds the word so that a shell reads it as the same word: in single quotes if it has a character
+ * that is not plain. */
 void shell_quote(const char *word, struct buf *out);

@@ -14,7 +14,7 @@ size_t text_cut(const char *text, size_t max)
     if (length <= max) {
         return length;
     }
-    /* 10xxxxxx continues a character. */
+    /* A byte 10xxxxxx continues a character. */
     length = max;
     while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80) {
         length--;
@@ -118,7 +118,7 @@ static bool is_same(char a, char b)
     return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
-/* Damerau's distance, in the restricted form, one row at a time. */
+/* The restricted Damerau-Levenshtein distance, computed row by row. */
 size_t text_distance(const char *a, const char *b)
 {
     size_t length = strlen(b);
@@ -145,15 +145,16 @@ size_t text_distance(const char *a, const char *b)
     return rows[i % 3][length];
 }
 
-/* What follows the first - or _ of it: "workers" of "num_workers"; NULL: it is one word. */
+/* Returns what follows the first - or _ of the word: "workers" for "num_workers"; NULL if it is one
+ * word. */
 static const char *tail_of(const char *word)
 {
     const char *end = strpbrk(word, "-_");
     return end && end > word ? end + 1 : NULL;
 }
 
-/* --workers for --num_workers, --name for --job_name: the first whose tail is no further than
- * `distance` from the word. */
+/* Finds --num_workers for --workers, --job_name for --name: returns the first word whose tail
+ * differs from `word` by at most `distance`. */
 static const char *nearest_tail(const char *word, const char *const *words, size_t count,
                                 size_t distance)
 {

@@ -7,33 +7,35 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* How many bytes of `text`, at most `max`, can be taken so that the last character is whole. */
+/* Returns how many bytes of `text`, at most `max`, can be taken so that the last character is
+ * whole. */
 size_t text_cut(const char *text, size_t max);
 
 /* Copies what fits into `room` bytes, the NUL included; NULL is "". */
 void text_copy(char *to, size_t room, const char *from);
 
-/* It is one of the words. */
+/* Whether `text` is one of the words. */
 bool text_is_any_of(const char *text, const char *const *words, size_t count);
 
-/* It ends so, and is longer than that. */
+/* Whether `text` ends with `ending`, and is longer than it. */
 bool text_ends_with(const char *text, const char *ending);
 
-/* The name of an object stands in it, and not as the beginning of a longer one. */
+/* Whether the name of an object occurs in `text`, and not as the beginning of a longer name. */
 bool text_has_name(const char *text, const char *name);
 
-/* Like strcmp, of decimal numbers of any length without leading zeros; "" is before all. */
+/* Like strcmp, for decimal numbers of any length without leading zeros; "" is less than all. */
 int text_compare_numbers(const char *a, const char *b);
 
-/* Length of the UTF-8 sequence at `at`, of whose bytes `left` (at least one) are there; 0 when it
- * is none (RFC 3629: no surrogates, no overlong forms, nothing past U+10FFFF). */
+/* Returns the length of the UTF-8 sequence at `at`, of which `left` bytes (at least one) are
+ * present, or 0 if it is invalid (RFC 3629: no surrogates, no overlong forms, nothing past
+ * U+10FFFF). */
 size_t text_utf8_length(const unsigned char *at, size_t left);
 bool text_is_utf8(const char *text, size_t bytes);
 
-/* How many letters are to be inserted, removed, replaced, or swapped with their neighbours to make
- * b of a; large and small ones are the same. */
+/* Returns how many letters must be inserted, removed, replaced, or swapped with their neighbours to
+ * make b of a; upper and lower case are the same. */
 size_t text_distance(const char *a, const char *b);
 
-/* The word of `words` (count of them) that `word` was probably meant to be, by edit distance, or
- * NULL. */
+/* Returns the word of `words` (count of them) that `word` was probably meant to be, by edit
+ * distance, or NULL. */
 const char *text_nearest(const char *word, const char *const *words, size_t count);

@@ -15,32 +15,33 @@
 #include <stddef.h>
 
 enum {
-    VARIABLES_BYTES_MAX = 2900 << 10, /* under what a request of the API may have */
-    VARIABLE_BYTES_MAX = 128 << 10,   /* the kernel's (MAX_ARG_STRLEN), the NUL included */
+    VARIABLES_BYTES_MAX = 2900 << 10, /* less than a request of the API may have */
+    VARIABLE_BYTES_MAX = 128 << 10,   /* the kernel's limit (MAX_ARG_STRLEN), with the NUL */
 };
 
 struct variables {
     char *bytes;
     char **shell; /* NULL-terminated "NAME=value" */
-    char **given; /* the same, of what was asked for by name */
+    char **given; /* the same, for the variables that were asked for by name */
 };
 
-/* A copy of the bytes. MUSTER_EDATA when they are not such a list, MUSTER_ETOOBIG over the limits.
- */
+/* Parses a copy of the bytes. Returns MUSTER_EDATA if they are not such a list, MUSTER_ETOOBIG over
+ * the limits. */
 int variables_parse(const char *bytes, size_t count, struct variables *ret, struct muster_err *err);
 
-/* A file of ours: no link is followed, and a file of somebody else is refused. MUSTER_ENOENT when
- * it is not there. */
+/* Reads a file of ours: a link is not followed, and a file of another user is refused. Returns
+ * MUSTER_ENOENT if the file does not exist. */
 int variables_read(const char *path, struct variables *ret, struct muster_err *err);
 
 void variables_done(struct variables *variables);
 
-/* The bytes before '='; 0 for no "NAME=value". */
+/* Returns the number of bytes before '=', or 0 if the entry is not "NAME=value". */
 size_t variables_name_length(const char *entry);
 
-/* The value in a NULL-terminated list; NULL when it is not there. */
+/* Returns the value in a NULL-terminated list, or NULL if it is not in the list. */
 const char *variables_value(char *const *list, const char *name);
 
-/* The entries of several lists (any may be NULL) in their order; of one name only the first. A
- * NULL-terminated array of borrowed entries, which the caller frees; NULL: out of memory. */
+/* Merges several lists (any may be NULL) in their order; if a name occurs more than once, only its
+ * first entry is taken. Returns a NULL-terminated array of borrowed entries, which the caller
+ * frees, or NULL when out of memory. */
 char **variables_merge(char *const *const *lists, size_t count);

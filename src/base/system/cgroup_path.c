@@ -7,13 +7,13 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* A line's list of controllers, and its path; both within the text. */
+/* The list of controllers of a line, and its path; both point into the text. */
 struct tree {
     const char *names, *path;
     size_t names_count, path_count;
 };
 
-/* The next line that is one, from *at on. False: there is none. */
+/* Reads the next valid line from *at on; returns false if there is none. */
 static bool next_tree(const char **at, struct tree *ret)
 {
     while (**at) {
@@ -34,7 +34,7 @@ static bool next_tree(const char **at, struct tree *ret)
     return false;
 }
 
-/* Version 2 has no names, which is one empty name. */
+/* In version 2 the list of names is empty: it counts as one empty name. */
 static bool has_name(const struct tree *tree, const char *controller)
 {
     const char *end = tree->names + tree->names_count;

@@ -7,15 +7,16 @@
 
 #define CGROUP_ROOT "/sys/fs/cgroup"
 
-/* The path of `controller` ("" is version 2) in that text: lines "ID:CONTROLLERS:PATH", a comma
- * between two controllers. NULL: it is of no tree. The caller frees. */
+/* Returns the path of `controller` ("" is version 2) in the text `own`, which has lines
+ * "ID:CONTROLLERS:PATH" with a comma between two controllers. NULL if no line has it. The caller
+ * frees. */
 char *cgroup_own_path(const char *own, const char *controller);
 
-/* The folder of the tree that has `controller` in version 1, below which that path is: NULL as
- * above. One that shares its tree has a link of its own name beside it, as systemd makes it, or
- * else lies under all names ("cpu,cpuacct"). The caller frees. */
+/* Returns the folder of the version 1 tree that has `controller`; its path is below this folder.
+ * NULL as above. A controller that shares its tree has a link of its own name beside the tree, as
+ * systemd makes it; otherwise the tree has all the names ("cpu,cpuacct"). The caller frees. */
 char *cgroup_v1_root(const char *root, const char *own, const char *controller);
 
-/* The folder of the tree of version 2: hybrid machines have it at ROOT/unified. The caller frees
- * *ret_unified. */
+/* Returns the folder of the version 2 tree: hybrid machines have it at ROOT/unified. The caller
+ * frees *ret_unified. */
 const char *cgroup_v2_root(const char *root, char **ret_unified);

@@ -14,7 +14,7 @@ static const char shared[] = "11:net_cls,net_prio:/n\n7:cpu,cpuacct:/user.slice\
 static const char hybrid[] = "8:pids:/p\n2:cpuacct,cpu:/c\n1:name=systemd:/x\n0::/user/me.scope\n";
 static const char version_2[] = "0::/user.slice/user-0.slice/session-1.scope\n";
 
-/* NULL: there is none. */
+/* `path` is NULL if there is none. */
 static void expect_path(const char *own, const char *controller, const char *path)
 {
     muster_auto(free) char *got = cgroup_own_path(own, controller);

@@ -4,8 +4,8 @@
  */
 #pragma once
 
-/* The text of an errno. Static, or strerror's, until its next call. */
+/* Returns the text of an errno. It is static, or strerror's, which is valid until its next call. */
 const char *error_text(int number);
 
-/* The same for a process or thread that could not be started: there EAGAIN means a limit. */
+/* The same for a process or thread that could not be started, where EAGAIN means a limit. */
 const char *error_text_start(int number);

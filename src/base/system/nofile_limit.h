@@ -6,10 +6,11 @@
  */
 #pragma once
 
-/* Remembers the soft limit as the user's and raises it as far as is permitted. */
+/* Remembers the soft limit as the user's limit and raises it as far as is permitted. */
 void nofile_limit_raise(void);
 
-/* The user's soft limit; 0 when it is not known. Set it where it came another way. */
+/* The user's soft limit; 0 if it is not known. Call the setter if the limit was received in another
+ * way. */
 unsigned long nofile_limit_of_user(void);
 void nofile_limit_set_user(unsigned long limit);
 

@@ -23,7 +23,7 @@ static void read_text(pid_t pid, char into[STAT_BYTES])
     into[used] = '\0';
 }
 
-/* The name in parentheses may hold anything, so fields are counted from the last ')'. */
+/* The name in parentheses may contain any character, so fields are counted from the last ')'. */
 bool process_stat_read(pid_t pid, struct process_stat *ret)
 {
     char text[STAT_BYTES];

@@ -9,12 +9,12 @@
 #include <sys/types.h>
 
 struct process_stat {
-    char state; /* R, S, D, T, t; Z and X: it has ended */
+    char state; /* R, S, D, T, t; Z and X: the process has ended */
     pid_t parent;
-    uint64_t cpu_ticks;   /* of its own and of the children it has waited for */
+    uint64_t cpu_ticks;   /* of the process and of the children that it has waited for */
     uint64_t start_ticks; /* since the machine started */
-    int end;              /* as wait(2) tells it; 0, too, where it may not be known to us */
+    int end;              /* as wait(2) reports it; also 0 if we may not know it */
 };
 
-/* False: there is no such process. */
+/* Returns false if there is no such process. */
 bool process_stat_read(pid_t pid, struct process_stat *ret);

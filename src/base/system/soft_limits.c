@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 
 static const struct {
-    const char *name; /* as getrlimit(2) names it */
+    const char *name; /* name as in getrlimit(2) */
     __rlimit_resource_t resource;
     bool ends_programs;
 } limits_table[] = {
@@ -23,7 +23,7 @@ static const struct {
 enum { FILE_BYTES_MIN = 64 << 20 };
 enum { LIMITS = sizeof limits_table / sizeof limits_table[0] };
 
-/* The hard limit goes up with it where that is permitted. */
+/* Sets the soft limit, and raises the hard limit with it if that is permitted. */
 static void set_soft(__rlimit_resource_t resource, rlim_t wanted)
 {
     struct rlimit limit;

@@ -9,17 +9,16 @@
 #include <jansson.h>
 #include <muster/err.h>
 
-/* {"core": 0, "nofile": 1024, …}; -1: no limit. The open-files limit is the user's
+/* Returns {"core": 0, "nofile": 1024, …}; -1 means no limit. The open-files limit is the user's
  * (nofile_limit.h). New reference, NULL when out of memory. */
 json_t *soft_limits_read(void);
 
-/* Sets the limits that were read; a limit that is absent, or that may not be set, stays as it is.
- */
+/* Sets the limits that were read; a limit that is absent, or that may not be set, is unchanged. */
 void soft_limits_set(const json_t *limits);
 
 /* Raises, as far as is permitted, the limits that would end a controller, which serves all shells:
- * of processor time, file size and memory. */
+ * the limits of processor time, file size and memory. */
 void soft_limits_raise(void);
 
-/* MUSTER_ECREATE where files may not be large enough for a store and logs. */
+/* Returns MUSTER_ECREATE if files cannot be large enough for a store and logs. */
 int soft_limits_check(struct muster_err *err);

@@ -65,7 +65,7 @@ static void a_limit_too_small_for_a_store_is_said(void **state)
     assert_int_equal(soft_limits_check(&err), 0);
 }
 
-/* The annotation is anybody's text. */
+/* Anybody may write the annotation. */
 static void what_is_no_limit_changes_nothing(void **state)
 {
     (void)state;

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* JSON with ' for ", so that tables stay readable; asserts that it parses. New reference. */
+/* Parses JSON with ' for ", so that tables stay readable; asserts that it parses. New reference. */
 static inline json_t *parse(const char *text)
 {
     char *copy = strdup(text);
@@ -24,7 +24,7 @@ static inline json_t *parse(const char *text)
     return doc;
 }
 
-/* One YAML document, or JSON with the quotes it has. New reference. */
+/* Parses one YAML document, or JSON with its quotes. New reference. */
 static inline json_t *parse_yaml(const char *text)
 {
     struct yaml_stream stream = {0};

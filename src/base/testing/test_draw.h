@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <stdint.h>
 
-/* 0 to below - 1; *random is not 0, and changes. */
+/* Returns a number from 0 to below - 1; *random is not 0, and is changed. */
 static inline uint32_t test_draw(uint64_t *random, uint32_t below)
 {
     assert(*random != 0 && below > 0);

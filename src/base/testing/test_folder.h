@@ -23,7 +23,7 @@ static inline void test_folder_remove(const char *folder)
     assert_int_equal(file_remove(folder, NULL), 0);
 }
 
-/* The same as a fixture: *state is the path. */
+/* The same as a cmocka fixture: *state is the path. */
 static inline int test_folder_set_up(void **state)
 {
     *state = malloc(TEST_FOLDER_BYTES);

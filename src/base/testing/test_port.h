@@ -6,9 +6,9 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-/* A port that is free at all addresses of both families. The kernel gives it to nobody else, as a
- * socket that does not listen holds it to the end of the program; listening there is still
- * possible. */
+/* Returns a port that is free at all addresses of both families. The kernel gives it to no other
+ * program, because a socket that does not listen holds it to the end of this program; it is still
+ * possible to listen there. */
 static inline int test_held_port(void)
 {
     struct sockaddr_in6 any = {.sin6_family = AF_INET6};

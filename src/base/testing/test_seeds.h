@@ -10,8 +10,8 @@
 
 enum { TEST_SEEDS_APART = 100003 };
 
-/* run() for the seeds 1 to `count`. MUSTER_SEED=N runs that one alone, MUSTER_SIMULATIONS=N so
- * many. */
+/* Calls run() for the seeds 1 to `count`. MUSTER_SEED=N runs only that seed, MUSTER_SIMULATIONS=N
+ * runs N seeds. */
 static inline void test_each_seed(uint64_t count, void (*run)(uint64_t seed))
 {
     const char *one = getenv("MUSTER_SEED"), *many = getenv("MUSTER_SIMULATIONS");
@@ -22,10 +22,11 @@ static inline void test_each_seed(uint64_t count, void (*run)(uint64_t seed))
     }
 }
 
-/* The arguments `rounds N seed N`, each of which may be missing; another seed at each start. */
+/* Reads the arguments `rounds N seed N`, each of which may be missing; the default seed is
+ * different at each start. */
 static inline void test_read_rounds(int argc, char **argv, unsigned *rounds, uint64_t *ret_seed)
 {
-    /* Programs that start at the same time have seeds that are further apart than their rounds. */
+    /* The seeds of programs that start at the same time are further apart than their rounds. */
     *ret_seed = ((uint64_t)clock_ms() + (uint64_t)getpid() * TEST_SEEDS_APART) % 1000000;
     for (int i = 1; i + 1 < argc; i++) {
         if (strcmp(argv[i], "rounds") == 0) {

@@ -17,7 +17,7 @@
 
 enum { TEST_LIMIT_MS = 60000, TEST_TURN_MS = 1 };
 
-/* How long a test waits at most for one thing that must come, whatever the machine does beside. */
+/* Returns how long a test waits at most for one expected event, whatever else the machine does. */
 static inline int test_limit_ms(void)
 {
     const char *patience = getenv("MUSTER_TEST_PATIENCE");
@@ -25,14 +25,14 @@ static inline int test_limit_ms(void)
     return TEST_LIMIT_MS * (int)(times > 1 ? times : 1);
 }
 
-/* Ends a process of a test that hangs. It is later than what its calls have as a limit: an error
- * of theirs says more. */
+/* Ends a process of a test that hangs. The limit is longer than the limits of its calls, because an
+ * error of a call says more. */
 static inline void test_alarm(void)
 {
     (void)alarm((unsigned)test_limit_ms() / 1000 * 4);
 }
 
-/* Lets a turn pass; false: the limit has. *end is 0 at first. */
+/* Waits for one turn; returns false when the limit has passed. *end_ms is 0 at first. */
 static inline bool test_turn(int64_t *end_ms)
 {
     struct timespec now;
@@ -43,8 +43,8 @@ static inline bool test_turn(int64_t *end_ms)
     return now_ms < *end_ms;
 }
 
-/* The time itself is what is tested: a blow at some moment, a silence that lasts. Nothing may need
- * that anything else is done when it has passed. */
+/* Lets time pass where time itself is what is tested: a blow at some moment, a silence that lasts.
+ * The test must not rely on other work being done when the time has passed. */
 static inline void test_let_pass(int64_t ms)
 {
     (void)poll(NULL, 0, (int)ms);

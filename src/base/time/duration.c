@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One "90", "1h" or "250ms" of a duration; the rest in *end. Negative when it is none. */
+/* Reads one "90", "1h" or "250ms" of a duration; *end is the rest. Negative if it is not one. */
 static int64_t read_span(const char *text, const char **end)
 {
     static const struct {

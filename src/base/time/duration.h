@@ -6,5 +6,5 @@
 
 #include <stdint.h>
 
-/* A number without a unit is seconds. MUSTER_EDATA: it is none. */
+/* A number without a unit is in seconds. Returns MUSTER_EDATA if the text is not a duration. */
 int duration_read(const char *text, int64_t *ret_ms);

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* 0000-01-01T00:00:00Z and 9999-12-31T23:59:59.999Z: what can be printed. */
+/* 0000-01-01T00:00:00Z and 9999-12-31T23:59:59.999Z: the first and last times that can be
+ * printed. */
 #define FIRST_MS (-62167219200000)
 #define LAST_MS 253402300799999
 
@@ -70,7 +71,7 @@ const char *timestamp_seconds(int64_t unix_ms, char ret_text[TIMESTAMP_BYTES])
     return print(unix_ms, false, ret_text);
 }
 
-/* Exactly `digits` digits, then the separator (any of `after`); -1 otherwise. */
+/* Reads exactly `digits` digits, then the separator (any of `after`); returns -1 otherwise. */
 static int number(const char **at, int digits, const char *after)
 {
     int value = 0;
@@ -92,7 +93,7 @@ static int number(const char **at, int digits, const char *after)
     return value;
 }
 
-/* ".678901" as whole milliseconds. */
+/* Reads ".678901" as whole milliseconds. */
 static int read_fraction(const char **at)
 {
     if (**at != '.') {
@@ -109,7 +110,7 @@ static int read_fraction(const char **at)
     return any ? ms : -1;
 }
 
-/* "Z", "+02:00": minutes east of UTC; false when it is neither. */
+/* Reads "Z" or "+02:00" as minutes east of UTC; returns false if it is neither. */
 static bool read_offset(const char *at, int *ret_minutes)
 {
     if (*at == 'Z' || *at == 'z') {

@@ -9,19 +9,20 @@
 
 enum { TIMESTAMP_BYTES = 32 };
 
-/* Smaller than any time: what is missing or unreadable. */
+/* Smaller than any time: stands for a time that is missing or unreadable. */
 #define TIMESTAMP_NONE INT64_MIN
 
-/* Whether a time can be printed: years 0 to 9999. A time that is read from a disk may be anything.
- */
+/* Whether a time can be printed: years 0 to 9999. A time that was read from a disk may have any
+ * value. */
 bool timestamp_fits(int64_t unix_ms);
 
-/* "2026-01-02T03:04:05Z"; with milliseconds ("…05.678Z") when there are any. Asserts that it fits.
- */
+/* Writes "2026-01-02T03:04:05Z", with milliseconds ("…05.678Z") if there are any. Asserts that it
+ * fits. */
 const char *timestamp_text(int64_t unix_ms, char ret_text[TIMESTAMP_BYTES]);
 
-/* The same without the fraction: what Kubernetes writes in metadata and conditions. */
+/* Writes it without the fraction, as Kubernetes does in metadata and conditions. */
 const char *timestamp_seconds(int64_t unix_ms, char ret_text[TIMESTAMP_BYTES]);
 
-/* Any RFC 3339 time, offset and fraction included; TIMESTAMP_NONE for NULL or anything else. */
+/* Reads any RFC 3339 time, with offset and fraction; returns TIMESTAMP_NONE for NULL or other
+ * text. */
 int64_t timestamp_read(const char *text);

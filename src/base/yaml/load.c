@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* OPEN_MAX: libfyaml reads on through any number of open brackets before it gives the first event,
- * with memory for each. A text that merely talks of brackets closes most of them. */
+/* OPEN_MAX: libfyaml reads any number of open brackets before it returns the first event, and takes
+ * memory for each. A text that only mentions brackets closes most of them. */
 enum { FAULTS_MAX = 256, PATH_BYTES_MAX = 64 * 1024, OPEN_MAX = 1000 };
 
 const struct yaml_limits yaml_limits_default = {
@@ -28,11 +28,11 @@ struct loader {
     struct yaml_budget budget;
     struct yaml_tree tree;
     bool in_document;
-    struct yaml_place last; /* of the last event that had one */
+    struct yaml_place last; /* place of the last event that had one */
     struct yaml_stream stream;
 };
 
-/* Room for one more element of *list, zeroed; NULL when out of memory. */
+/* Makes room for one more element of *list, zeroed; returns NULL when out of memory. */
 static void *grow(void *list, size_t count, size_t size)
 {
     char **array = list;
@@ -44,7 +44,8 @@ static void *grow(void *list, size_t count, size_t size)
     return memset(more + count * size, 0, size);
 }
 
-/* Texts are copied. Past FAULTS_MAX faults are dropped: what they say is said already. */
+/* Adds a fault; texts are copied. Faults after FAULTS_MAX are dropped: they would repeat the
+ * others. */
 static int add_fault(struct yaml_stream *stream, const struct yaml_fault *fault)
 {
     if (stream->fault_count >= FAULTS_MAX && !fault->fatal) {
@@ -63,7 +64,7 @@ static int add_fault(struct yaml_stream *stream, const struct yaml_fault *fault)
     return new->message ? 0 : MUSTER_ENOMEM;
 }
 
-/* What the tree found wrong in the last event. */
+/* Adds the fault that the tree found in the last event. */
 static int add_tree_fault(struct loader *loader)
 {
     const struct yaml_tree *tree = &loader->tree;
@@ -111,9 +112,9 @@ static int close_document(struct loader *loader)
 
 /* --- events --- */
 
-/* A copy of a token's text, the caller's; *ret is NULL when there is no token. What libfyaml 0.7.12
- * gives with a NUL behind it, fy_token_get_text0(), has as many bytes as the text has characters.
- */
+/* Copies a token's text, which the caller frees; *ret is NULL if there is no token.
+ * fy_token_get_text0() of libfyaml 0.7.12, which adds a NUL, returns only as many bytes as the text
+ * has characters. */
 static int copy_text(struct fy_token *token, char **ret)
 {
     size_t bytes = 0;
@@ -122,8 +123,8 @@ static int copy_text(struct fy_token *token, char **ret)
     return token && !*ret ? MUSTER_ENOMEM : 0;
 }
 
-/* The text of a folded scalar, piece by piece. libfyaml 0.7.12 counts its bytes wrongly when it
- * stands at column 0 and ends in blanks: fy_token_get_text() then ends in bytes that were never
+/* Reads the text of a folded scalar piece by piece. libfyaml 0.7.12 counts its bytes wrongly if it
+ * is at column 0 and ends in blanks: fy_token_get_text() then ends in bytes that were never
  * written. */
 static int read_folded(struct fy_token *token, struct buf *out)
 {
@@ -179,7 +180,7 @@ static int take_alias(struct loader *loader, struct fy_token *token, struct must
 {
     muster_auto(free) char *name = NULL;
     int r = copy_text(token, &name);
-    loader->last.column -= 1; /* the mark is behind the * */
+    loader->last.column -= 1; /* the mark is after the * */
     return r < 0 ? r : yaml_tree_alias(&loader->tree, name, loader->last, err);
 }
 
@@ -209,7 +210,7 @@ static int take_event(struct loader *loader, struct fy_event *event, struct must
     return 0;
 }
 
-/* The library's first error, as a fatal fault. */
+/* Adds the library's first error as a fatal fault. */
 static int add_syntax_error(struct loader *loader, struct fy_diag *diag, const char *text,
                             size_t bytes)
 {

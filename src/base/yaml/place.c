@@ -10,7 +10,7 @@
 struct node {
     struct yaml_place place;
     char *key; /* NULL: an element of a list */
-    int index; /* among its siblings */
+    int index; /* index among its siblings */
     int parent;
     int first_child;
     int last_child;
@@ -139,7 +139,8 @@ void yaml_places_path(const struct yaml_places *places, int id, struct buf *out)
     }
 }
 
-/* What follows this node's step at the start of `path`; NULL when path does not start with it. */
+/* Returns what follows this node's step at the start of `path`, or NULL if path does not start with
+ * it. */
 static const char *after_step(const struct node *node, const char *path)
 {
     char index[16];
@@ -164,7 +165,7 @@ static const char *after_step(const struct node *node, const char *path)
     return *path == '\0' || *path == '.' || *path == '[' ? path : NULL;
 }
 
-/* The node at the path, or its nearest ancestor. */
+/* Returns the node at the path, or its nearest ancestor. */
 static int find(const struct yaml_document *document, const char *path)
 {
     const struct node *nodes = document->places->nodes;

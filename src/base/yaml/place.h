@@ -8,16 +8,16 @@
 
 enum { YAML_NO_PLACE = -1, YAML_ROOT_PLACE = 0 };
 
-/* Holds the root (place 1:1) already. NULL when out of memory. */
+/* Returns places that have only the root (place 1:1), or NULL when out of memory. */
 struct yaml_places *yaml_places_new(void);
 struct yaml_places *yaml_places_free(struct yaml_places *places);
 
-/* Adds what stands under `parent`: with a key in a mapping, the next element of a list when key is
- * NULL. Returns its id, YAML_NO_PLACE when out of memory or when parent is YAML_NO_PLACE. */
+/* Adds a value under `parent`: with a key in a mapping, or as the next element of a list if key is
+ * NULL. Returns its id, or YAML_NO_PLACE when out of memory or when parent is YAML_NO_PLACE. */
 int yaml_places_add(struct yaml_places *places, int parent, const char *key,
                     struct yaml_place place);
 
-/* What stands under `parent` with this key; YAML_NO_PLACE when nothing does. */
+/* Returns the value under `parent` that has this key, or YAML_NO_PLACE if there is none. */
 int yaml_places_find(const struct yaml_places *places, int parent, const char *key);
 
 /* Sets the place where the document starts. */
@@ -25,5 +25,5 @@ void yaml_places_set_root(struct yaml_places *places, struct yaml_place place);
 
 struct yaml_place yaml_places_get(const struct yaml_places *places, int id);
 
-/* Field path of `id`, appended. */
+/* Appends the field path of `id`. */
 void yaml_places_path(const struct yaml_places *places, int id, struct buf *out);

@@ -11,7 +11,8 @@ enum { PRINT_BYTES_MAX = 256 * 1024 * 1024, INDENT = 2 };
 
 static void print_value(struct buf *out, const json_t *value, int indent);
 
-/* Plain style needs no escapes, no indicator at the start, and nothing that ends a scalar early. */
+/* Whether the text can be printed plain: it needs no escapes, has no indicator at the start, and
+ * nothing in it ends a scalar early. */
 static bool plain_is_safe(const char *text, size_t length)
 {
     if (length == 0 || strchr("-?:,[]{}#&*!|>'\"%@` ", text[0]) || text[length - 1] == ' ' ||
@@ -28,8 +29,9 @@ static bool plain_is_safe(const char *text, size_t length)
     return true;
 }
 
-/* Text that another reader might take for something else: a number, a date, .inf, a sexagesimal.
- * Letters and digits alone (1Gi, 500m) are what the resolver says they are. */
+/* Whether another reader might take the text for something else: a number, a date, .inf, a
+ * sexagesimal. Text of only letters and digits (1Gi, 500m) has the meaning that the resolver gives
+ * it. */
 static bool has_other_meaning(const char *text, size_t length)
 {
     json_t *meaning = yaml_resolve(text, length);
@@ -44,7 +46,7 @@ static bool needs_quotes(const char *text, size_t length)
     return !plain_is_safe(text, length) || has_other_meaning(text, length);
 }
 
-/* The code point at `text`, which is UTF-8, and the bytes it takes. */
+/* Returns the code point at `text`, which is UTF-8, and the number of its bytes. */
 static unsigned decode(const char *text, size_t *ret_length)
 {
     const unsigned char *at = (const unsigned char *)text;
@@ -61,7 +63,8 @@ static unsigned decode(const char *text, size_t *ret_length)
     return code;
 }
 
-/* Line ends of YAML 1.1, byte order marks and what is no character must be escaped. */
+/* Whether a code must be escaped: line ends of YAML 1.1, byte order marks and codes that are not
+ * characters. */
 static bool must_escape(unsigned code)
 {
     return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x2028 || code == 0x2029 ||
@@ -91,8 +94,9 @@ static void new_line(struct buf *out, int indent)
     buf_format(out, "\n%*s", indent, "");
 }
 
-/* Several lines of ordinary text read best as a literal block. Tabs and leading blanks would need
- * an indentation indicator, non-printable bytes escapes. */
+/* Whether a literal block is possible: it is best to read for several lines of ordinary text. Tabs
+ * and leading blanks would need an indentation indicator, and non-printable bytes would need
+ * escapes. */
 static bool literal_is_safe(const char *text, size_t length)
 {
     if (!memchr(text, '\n', length) || text[0] == ' ' || text[0] == '\n') {
@@ -157,7 +161,7 @@ static bool empty(const json_t *value)
                                 : !json_is_object(value) || json_object_size(value) == 0;
 }
 
-/* The mapping's first line starts where the cursor is. */
+/* Prints a mapping, whose first line starts where the cursor is. */
 static void print_mapping(struct buf *out, const json_t *object, int indent)
 {
     const char *key;

@@ -41,7 +41,7 @@ static json_t *word_value(const char *text, size_t length)
     return NULL;
 }
 
-/* The text without its underscores, if it may be a number at all. */
+/* Copies the text without its underscores; returns false if it cannot be a number. */
 static bool number_text(const char *text, size_t length, char ret[NUMBER_BYTES_MAX])
 {
     if (length >= NUMBER_BYTES_MAX || !memchr("+-.0123456789", text[0], 13)) {
@@ -60,7 +60,7 @@ static bool number_text(const char *text, size_t length, char ret[NUMBER_BYTES_M
     return used > 0;
 }
 
-/* The base that the prefix of `digits` says; *digits moves past it. */
+/* Returns the base that the prefix of `digits` means, and moves *digits past the prefix. */
 static int take_base(const char **digits)
 {
     static const struct {
@@ -82,7 +82,7 @@ static json_t *integer_value(const char *text)
     const char *digits = text + (*text == '-' || *text == '+');
     int base = take_base(&digits);
     if (!*digits || digits[strspn(digits, "0123456789abcdefABCDEF")]) {
-        return NULL; /* strtoull would take white space, signs and a second prefix */
+        return NULL; /* strtoull would accept white space, signs and a second prefix */
     }
     char *end;
     errno = 0;
@@ -101,7 +101,7 @@ static size_t count_digits(const char *text)
     return strspn(text, "0123456789");
 }
 
-/* [-+]? (.digits | digits[.digits]) [(e|E) [-+]? digits] */
+/* Whether the text is [-+]? (.digits | digits[.digits]) [(e|E) [-+]? digits]. */
 static bool looks_like_float(const char *text)
 {
     text += *text == '-' || *text == '+';
@@ -128,7 +128,8 @@ static bool looks_like_float(const char *text)
     return *text == '\0';
 }
 
-/* A float without a fraction is printed by the API's JSON as an integer: 1.0 is 1, 08 is 8. */
+/* Returns a float. The API's JSON prints a float without a fraction as an integer: 1.0 is 1, 08 is
+ * 8. */
 static json_t *float_value(const char *text)
 {
     if (!looks_like_float(text)) {

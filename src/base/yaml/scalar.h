@@ -7,6 +7,6 @@
 #include <jansson.h>
 #include <stddef.h>
 
-/* A plain (unquoted) scalar as Kubernetes resolves it: null, booleans and numbers of YAML 1.1, else
- * text. New reference; NULL when out of memory or when the text is no UTF-8. */
+/* Resolves a plain (unquoted) scalar as Kubernetes does: null, booleans and numbers of YAML 1.1,
+ * otherwise text. New reference; NULL when out of memory or if the text is not UTF-8. */
 json_t *yaml_resolve(const char *text, size_t length);

@@ -25,7 +25,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Moves past one byte; a column counts characters. */
+/* Moves past one byte; columns count characters. */
 static void step(struct yaml_scan *scan)
 {
     if (*scan->at == '\n') {
@@ -46,7 +46,7 @@ static void skip_line(struct yaml_scan *scan)
 
 /* --- lines --- */
 
-/* "word:" or "- ": what a line inside brackets or quotes hardly ever starts with. */
+/* Whether a line starts with "word:" or "- ", as lines inside brackets or quotes hardly ever do. */
 static bool starts_key(const char *at, const char *end)
 {
     const char *from = at;
@@ -82,7 +82,7 @@ static void note_unclosed(struct yaml_scan *scan)
     }
 }
 
-/* Ends the block, quote or brackets that this line shows to be over. */
+/* Ends the block, quote or brackets if this line shows that they are over. */
 static void end_open(struct yaml_scan *scan, int indent, const char *first)
 {
     bool marker = indent == 0 && left(scan) >= 3 &&
@@ -101,7 +101,7 @@ static void end_open(struct yaml_scan *scan, int indent, const char *first)
     }
 }
 
-/* False when the line was passed over. */
+/* Begins a line; returns false if the line was skipped. */
 static bool begin_line(struct yaml_scan *scan)
 {
     int indent = 0;
@@ -144,7 +144,7 @@ static void open_at(struct yaml_scan *scan, char what)
     }
 }
 
-/* Moves past one character within quotes, and out of them at the closing one. */
+/* Moves past one character inside quotes, and out of the quotes at the closing one. */
 static void step_quoted(struct yaml_scan *scan)
 {
     char c = *scan->at;
@@ -162,7 +162,7 @@ static void step_quoted(struct yaml_scan *scan)
     step(scan);
 }
 
-/* "|" or ">" as the whole rest of a line. */
+/* Whether "|" or ">" is the whole rest of a line. */
 static bool starts_block(const struct yaml_scan *scan)
 {
     size_t i = 1;
@@ -177,7 +177,7 @@ static bool starts_block(const struct yaml_scan *scan)
     return blank && (peek(scan, i) == '\n' || peek(scan, i) == '#');
 }
 
-/* Outside quotes: what the character means for those after it. */
+/* Updates the state after a character outside quotes. */
 static void take_plain(struct yaml_scan *scan, bool start)
 {
     char c = *scan->at;
@@ -212,7 +212,7 @@ static void take_plain(struct yaml_scan *scan, bool start)
     }
 }
 
-/* An anchor or a tag: the value follows it. */
+/* Skips an anchor or a tag; its value follows. */
 static void skip_property(struct yaml_scan *scan)
 {
     while (scan->at < scan->end && !is_blank(*scan->at) && *scan->at != ',') {

@@ -16,38 +16,39 @@ enum { YAML_SCAN_OPEN_MAX = 64 };
 struct yaml_scan_open {
     char what; /* [ { ' " */
     struct yaml_place place;
-    int key_column; /* of the key it belongs to, from 0 */
+    int key_column; /* column of the key that it belongs to, from 0 */
 };
 
 struct yaml_scan {
     const char *at;
     const char *end;
-    struct yaml_place place; /* of *at */
-    const char *line;        /* its start */
+    struct yaml_place place; /* place of *at */
+    const char *line;        /* start of the line */
     bool line_begun;
     bool fresh;        /* a value or key may begin here */
     bool blank_before; /* a blank precedes *at, so # begins a comment */
-    int key_column;    /* of the key in this line, from 0 */
-    int token_column;  /* of the last token that began */
-    int parent_column; /* of the key or dash that the next value belongs to */
+    int key_column;    /* column of the key in this line, from 0 */
+    int token_column;  /* column of the last token that began */
+    int parent_column; /* column of the key or dash that the next value belongs to */
     bool in_block;
     int block_column;
-    struct yaml_scan_open quote; /* what: 0 outside quotes */
+    struct yaml_scan_open quote; /* `what` is 0 outside quotes */
     int depth;
     struct yaml_scan_open open[YAML_SCAN_OPEN_MAX];
-    struct yaml_scan_open unclosed; /* the first that was left open; what: 0: none so far */
+    struct yaml_scan_open unclosed; /* the first that was left open; `what` is 0 if none so far */
 };
 
 /* One character outside comments and block scalars. */
 struct yaml_scan_char {
     const char *at;
     struct yaml_place place;
-    bool start;  /* of a value or key */
-    bool quoted; /* stands in quotes */
-    bool flow;   /* stands in [ ] or { } */
+    bool start;  /* it starts a value or key */
+    bool quoted; /* inside quotes */
+    bool flow;   /* inside [ ] or { } */
 };
 
 void yaml_scan_init(struct yaml_scan *scan, const char *text, size_t bytes);
 
-/* The next one; false at the end of the text. Blanks and line ends are passed over. */
+/* Reads the next character; returns false at the end of the text. Blanks and line ends are
+ * skipped. */
 bool yaml_scan_next(struct yaml_scan *scan, struct yaml_scan_char *ret);

@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-/* A file begins with characters of ASCII: in UTF-16 every other byte is NUL. In UTF-32 more are. */
+/* Whether the text looks like UTF-16: a file begins with ASCII characters, so every other byte is
+ * NUL. In UTF-32, more bytes are NUL. */
 static bool looks_like_utf_16(const char *text, size_t bytes)
 {
     if (bytes < 4) {
@@ -59,7 +60,7 @@ size_t yaml_text_open_max(const char *text, size_t bytes)
     return most;
 }
 
-/* The bytes of line `number` (from 1) and their count. */
+/* Returns the bytes of line `number` (from 1) and their count. */
 static const char *find_line(const char *text, size_t bytes, int number, size_t *ret_length)
 {
     const char *end = text + bytes;
@@ -76,7 +77,7 @@ static const char *find_line(const char *text, size_t bytes, int number, size_t 
     return end;
 }
 
-/* The end of the blanks that begin at `at`. */
+/* Returns the end of the blanks that begin at `at`. */
 static size_t skip_blanks(const char *line, size_t length, size_t at)
 {
     while (at < length && line[at] == ' ') {
@@ -99,7 +100,7 @@ static bool is_end(const char *text, size_t bytes, int number)
     return find_line(text, bytes, number, &length) == text + bytes;
 }
 
-/* libfyaml's wording, as a substring, and ours. */
+/* A part of libfyaml's message, and our message for it. */
 static const struct sentence {
     const char *theirs;
     const char *ours;
@@ -171,7 +172,8 @@ static const struct sentence {
 
 static const struct sentence fallback = {"", "this is not valid YAML", "put text in quotes"};
 
-/* Runs into the line below, which holds a key: why it is no key itself. */
+/* For a line that continues in the line below, which has a key: returns why this line is not a
+ * key. */
 static const struct sentence *explain_plain_key(const char *line, size_t length)
 {
     static const struct sentence no_colon = {"", "': ' is missing in this line",
@@ -197,7 +199,7 @@ static const struct sentence *explain_plain_key(const char *line, size_t length)
     return colon + 1 < line + length && colon[1] != ' ' && colon[1] != '/' ? &no_blank : &runs_on;
 }
 
-/* A colon is there, perhaps, but without its blank or behind a quoted text. */
+/* Explains a missing ': '. Perhaps there is a colon, but without a blank, or after quoted text. */
 static const struct sentence *explain_missing(const char *line, size_t length,
                                               struct yaml_place place,
                                               const struct sentence *otherwise)
@@ -229,8 +231,8 @@ static const struct sentence *find_sentence(const char *text, size_t bytes, stru
                : found;
 }
 
-/* The bracket or quote that was left open above `place`: libfyaml notices it lines later, if at
- * all. NULL when there is none. */
+/* Finds the bracket or quote that was left open above `place`: libfyaml notices it lines later or
+ * not at all. Returns NULL if there is none. */
 static const struct sentence *find_unclosed(const char *text, size_t bytes,
                                             struct yaml_place *place)
 {
@@ -268,7 +270,7 @@ const char *yaml_syntax_sentence(const char *text, size_t bytes, struct yaml_pla
     }
     const struct sentence *found = find_unclosed(text, bytes, place);
     if (!found) {
-        /* What libfyaml misses at the end of a text is not what the writer forgot. */
+        /* At the end of a text, what libfyaml reports as missing is not what the writer forgot. */
         bool at_end = strstr(library_says, "missing comma") && is_end(text, bytes, place->line);
         found =
             find_sentence(text, bytes, *place, at_end ? "without a closing bracket" : library_says);

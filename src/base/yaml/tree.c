@@ -17,7 +17,7 @@ enum { DUPLICATES_MAX = 256 };
 
 struct yaml_frame {
     json_t *value; /* borrowed: its parent, or tree->discarded, owns it */
-    json_t *merge; /* what `<<` gave: a mapping or a list of them; owned */
+    json_t *merge; /* the value of `<<`: a mapping or a list of mappings; owned */
     char *key;     /* the key that waits for its value */
     char *anchor;
     int place;
@@ -25,7 +25,7 @@ struct yaml_frame {
     struct yaml_place merge_place; /* of the key that gave `merge` */
     bool has_key;
     bool merging;   /* the key is `<<` */
-    bool discarded; /* the waiting value stands nowhere */
+    bool discarded; /* the waiting value has no place in the document */
 };
 
 static int fault(struct yaml_tree *tree, int place, const char *hint, const char *format, ...)
@@ -92,8 +92,8 @@ static bool awaits_key(struct yaml_tree *tree)
 
 /* --- keys --- */
 
-/* The place of the first use of the key that `frame` has twice. After many such errors it is 0, 0:
- * the search is linear, and nobody reads that far. */
+/* Returns the place of the first use of the key that `frame` has twice. After many such errors it
+ * returns 0, 0: the search is linear, and nobody reads so many errors. */
 static struct yaml_place place_of_first(struct yaml_tree *tree, const struct yaml_frame *frame)
 {
     if (tree->duplicates == DUPLICATES_MAX) {
@@ -210,7 +210,7 @@ int yaml_tree_open(struct yaml_tree *tree, bool mapping, const char *anchor,
     struct yaml_frame frame = {.place = place_next(tree, place)};
     frame.value = mapping ? json_object() : json_array();
     r = attach(tree, frame.value);
-    if (as_key) { /* and what this key stands for is left out as well */
+    if (as_key) { /* the value of this key is left out, too */
         top(tree)->has_key = top(tree)->discarded = true;
     }
     if (r == 0 && anchor && !(frame.anchor = strdup(anchor))) {
@@ -222,7 +222,7 @@ int yaml_tree_open(struct yaml_tree *tree, bool mapping, const char *anchor,
     return r;
 }
 
-/* Keys of a merged mapping give way to those that stand in the mapping itself (YAML 1.1 merge). */
+/* Copies keys of a merged mapping, except those that the mapping itself has (YAML 1.1 merge). */
 static int merge_one(struct yaml_tree *tree, json_t *into, json_t *from, struct muster_err *err)
 {
     const char *key;
@@ -250,7 +250,7 @@ static int merge(struct yaml_tree *tree, struct yaml_frame *frame, struct muster
     }
     const char *alias = json_string_value(frame->merge);
     if (alias && *alias == '*') {
-        return 0; /* one without an anchor, which was said */
+        return 0; /* an alias without an anchor, which was reported before */
     }
     size_t index;
     json_t *from;
@@ -349,7 +349,7 @@ int yaml_tree_alias(struct yaml_tree *tree, const char *name, struct yaml_place 
     int where = place_next(tree, place);
     json_t *copy = NULL;
     if (!value) {
-        /* The text keeps the field from being taken for a missing one. */
+        /* Without this text the field would be reported as missing. */
         muster_auto(doc) json_t *text = json_sprintf("*%s", name);
         fault(tree, where, "write the value itself, or define the anchor first",
               "the alias *%.40s has no anchor &%.40s above it", name, name);

@@ -15,14 +15,14 @@ struct yaml_tree {
     struct yaml_budget *budget;
     struct yaml_frame *frames;
     int depth;
-    int duplicates;    /* keys that were there already */
+    int duplicates;    /* number of keys that the mapping already had */
     json_t *anchors;   /* name to value */
-    json_t *discarded; /* values that stand nowhere: of a duplicate key, of a key that is no text */
-    const char *fault; /* of the last call: until the next one; NULL when all was well */
+    json_t *discarded; /* values without a place: of a duplicate key, of a key that is not text */
+    const char *fault; /* of the last call, valid until the next one; NULL if nothing was wrong */
     const char *hint;
     int fault_place;            /* yaml_places id */
-    struct yaml_place fault_at; /* line 0: where the call's event stands */
-    char text[160];             /* of the fault */
+    struct yaml_place fault_at; /* line 0: use the place of the call's event */
+    char text[160];             /* text of the fault */
 };
 
 enum yaml_quoting { YAML_PLAIN, YAML_QUOTED };
@@ -34,9 +34,9 @@ struct yaml_scalar {
     const char *tag; /* "tag:yaml.org,2002:int", or NULL */
 };
 
-/* All return 0, MUSTER_ETOOBIG over the budget (err filled), or MUSTER_ENOMEM. A fault in the
+/* All return 0, MUSTER_ETOOBIG over the budget (err is set), or MUSTER_ENOMEM. A fault in the
  * document itself is left in tree->fault, and the value is left out. `anchor` may be NULL; a place
- * of line 0 is unknown. */
+ * with line 0 is unknown. */
 int yaml_tree_init(struct yaml_tree *tree, struct yaml_budget *budget);
 void yaml_tree_done(struct yaml_tree *tree);
 int yaml_tree_open(struct yaml_tree *tree, bool mapping, const char *anchor,

@@ -36,7 +36,7 @@ struct yaml_fault {
 struct yaml_document {
     json_t *doc;                /* what could be read; NULL for an empty document */
     struct yaml_places *places; /* opaque */
-    int root;                   /* which of the places is the document's; 0 but for a part */
+    int root;                   /* the document's own place in `places`; 0 unless this is a part */
 };
 
 struct yaml_stream {
@@ -47,8 +47,8 @@ struct yaml_stream {
 };
 
 struct yaml_limits {
-    size_t text_bytes_max; /* of the input */
-    size_t nodes_max;      /* after alias expansion, all documents together */
+    size_t text_bytes_max; /* bytes of the input */
+    size_t nodes_max;      /* number of nodes after alias expansion, of all documents together */
     int depth_max;
     size_t documents_max;
 };
@@ -56,25 +56,26 @@ struct yaml_limits {
 extern const struct yaml_limits
     yaml_limits_default; /* 8 MiB, 200,000 nodes, depth 64, 256 documents */
 
-/* 0 when the text could be read as far as `ret` says (look at the faults); negative only for limits
- * and memory. */
+/* Returns 0 if the text could be read as far as `ret` says (check its faults); negative only for
+ * limits and memory. */
 int yaml_load(const char *text, size_t bytes, const struct yaml_limits *limits,
               struct yaml_stream *ret, struct muster_err *err);
 void yaml_done(struct yaml_stream *stream);
 
-/* The place where the value at a field path ("spec.containers[0].image", as in messages) starts;
- * that of its key for a mapping entry. A path that does not exist gives the place of its nearest
- * ancestor. */
+/* Returns the place where the value at a field path ("spec.containers[0].image", as in messages)
+ * starts; for a mapping entry, the place of its key. For a path that does not exist, returns the
+ * place of its nearest ancestor. */
 struct yaml_place yaml_place_of(const struct yaml_document *document, const char *path);
 
-/* The part of a document at `path`, whose places are then those of paths below it. Borrows all. */
+/* Returns the part of a document at `path`; paths for its places start there. Borrows all. */
 struct yaml_document yaml_part(const struct yaml_document *document, json_t *part,
                                const char *path);
 
-/* One more step of a field path: "spec" then "spec.containers" then "spec.containers[0]"; a key
- * that is no plain word is put in brackets, as in "limits[nvidia.com/gpu]". */
+/* Adds one step to a field path: "spec", then "spec.containers", then "spec.containers[0]". A key
+ * that is not a plain word is put in brackets, as in "limits[nvidia.com/gpu]". */
 void yaml_path_key(struct buf *path, const char *key);
 void yaml_path_index(struct buf *path, size_t index);
 
-/* Document to YAML text, block style, keys in order, quoted only where needed; the caller frees. */
+/* Prints a document as YAML: block style, keys in order, quoted only where needed; the caller
+ * frees. */
 char *yaml_print(const json_t *doc);

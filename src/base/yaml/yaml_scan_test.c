@@ -3,8 +3,8 @@
 
 #include "base/testing/test.h"
 
-/* The characters that the scan gives: quoted ones as '"', the first of a value in place of its
- * letter as '^'. */
+/* Compares the characters that the scan returns: a quoted one is '"', the first one of a value is
+ * '^'. */
 static void expect(const char *text, const char *seen)
 {
     struct yaml_scan scan;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Documents as JSON, one a line, then the faults as LINE:COLUMN path: message. */
+/* Prints documents as JSON, one per line, then the faults as LINE:COLUMN path: message. */
 static void describe(const struct yaml_stream *stream, struct buf *out)
 {
     for (size_t i = 0; i < stream->document_count; i++) {
@@ -26,7 +26,7 @@ static void expect(const char *text, size_t bytes, const char *expected)
     struct yaml_stream stream = {0};
     struct muster_err err = MUSTER_ERR_INIT;
     struct buf out;
-    char *exact = malloc(bytes + !bytes); /* nothing behind it may be read */
+    char *exact = malloc(bytes + !bytes); /* nothing after it may be read */
     assert_non_null(exact);
     memcpy(exact, text, bytes);
     buf_init(&out, 65536);
@@ -260,7 +260,7 @@ static void every_value_has_its_place(void **state)
         {"spec.containers[1]", {5, 5}},
         {"spec.containers[0].missing.x", {3, 5}}, /* the nearest ancestor */
         {"spec.containers[10]", {2, 3}},
-        {"spec.use.b", {8, 3}}, /* what an alias repeats stands where the alias does */
+        {"spec.use.b", {8, 3}}, /* a value of an alias has the place of the alias */
         {"specx", {1, 1}},
     };
     struct yaml_stream stream = {0};
