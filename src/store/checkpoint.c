@@ -20,31 +20,31 @@
 #include <string.h>
 #include <time.h>
 
-/* DUE_PART: of the limit of the WAL, 1,024 pages of 16,384. ROUNDS: what was written during one
- * goes with the next, so that the WAL can begin anew. AGAIN_MS: after somebody read or wrote while
- * the WAL was to be emptied. */
+/* DUE_PART: the part of the WAL's limit at which a checkpoint is due, 1,024 pages of 16,384.
+ * ROUNDS: frames that were written during one round are moved in the next, so that the WAL can
+ * begin again. AGAIN_MS: the pause after a read or write kept the WAL from being emptied. */
 enum { DUE_PART = 16, ROUNDS = 4, AGAIN_MS = 20 };
 
 struct checkpoint {
-    const struct store *store; /* its path */
-    sqlite3 *db;               /* the thread's, while it runs */
+    const struct store *store; /* for its path */
+    sqlite3 *db;               /* the connection of the thread, while it runs */
     pthread_t thread;
     pthread_mutex_t writing; /* held in a transaction, and while the WAL is emptied */
-    pthread_mutex_t mutex;   /* for all that follows */
+    pthread_mutex_t mutex;   /* for all fields that follow */
     pthread_cond_t changed;
     bool stop;
     bool due;
     bool wipe;                 /* empty the WAL */
-    bool told;                 /* of this trouble */
-    int frames;                /* in the WAL, as the last commit said */
-    int done;                  /* of these, in the database */
-    unsigned rounds;           /* that have ended */
-    struct muster_err trouble; /* of the last round; code 0: none */
+    bool told;                 /* `trouble` was reported */
+    int frames;                /* frames in the WAL at the last commit */
+    int done;                  /* how many of these are in the database */
+    unsigned rounds;           /* number of rounds that have ended */
+    struct muster_err trouble; /* of the last round; code 0: no trouble */
 };
 
 /* ---- the thread ---- */
 
-/* A round has ended, with SQLite's `rc`. */
+/* Notes the end of a round with SQLite's result `rc`. */
 static void note(struct checkpoint *c, int rc, int done)
 {
     c->trouble = (struct muster_err)MUSTER_ERR_INIT;
@@ -68,7 +68,8 @@ static void move(struct checkpoint *c)
     note(c, rc, done);
 }
 
-/* All frames are in the database, and nobody is in a transaction: then nothing is synced. */
+/* Empties the WAL if all frames are in the database and there is no transaction: then nothing is
+ * synced. */
 static void empty(struct checkpoint *c)
 {
     if (pthread_mutex_trylock(&c->writing) != 0) {
@@ -96,7 +97,8 @@ static void work(struct checkpoint *c)
     pthread_cond_broadcast(&c->changed);
 }
 
-/* What could not be emptied now is tried again soon; after trouble, with the next commit. */
+/* Waits for the next work. If the WAL could not be emptied now, it is tried again soon; after
+ * trouble, with the next commit. */
 static void wait_a_little(struct checkpoint *c)
 {
     struct timespec until;
@@ -143,7 +145,7 @@ void checkpoint_end(struct store *store)
     }
 }
 
-/* Fewer frames than before: the WAL began anew. */
+/* Notes the number of frames. If there are fewer than before, the WAL has begun again. */
 static void count_frames(struct checkpoint *c, int frames)
 {
     c->done = frames < c->frames || frames < c->done ? 0 : c->done;
@@ -151,7 +153,7 @@ static void count_frames(struct checkpoint *c, int frames)
     assert(c->frames >= c->done && c->done >= 0);
 }
 
-/* The trouble that nobody was told of yet, with code 0 where there is none; under the mutex. */
+/* Returns the trouble if it was not reported yet, otherwise code 0. Call it under the mutex. */
 static struct muster_err take_trouble(struct checkpoint *c)
 {
     struct muster_err trouble = MUSTER_ERR_INIT;
@@ -193,7 +195,8 @@ static bool is_full(const struct checkpoint *c, const struct store *store)
     return c->frames >= store->options.wal_pages_max && c->done < c->frames;
 }
 
-/* A whole round that began after the call, or the end of one that left nothing. */
+/* Waits for a whole round that began after the call, or for the end of a round that left
+ * nothing. */
 static void wait_for_round(struct checkpoint *c, const struct store *store)
 {
     unsigned before = c->rounds;
@@ -220,7 +223,7 @@ int checkpoint_make_room(struct store *store, struct muster_err *err)
                               "cannot write %s: %d pages wait in its log while it is read",
                               store->path, c->frames);
     }
-    struct muster_err trouble = take_trouble(c); /* no commit may come after it */
+    struct muster_err trouble = take_trouble(c); /* there may be no later commit to report it */
     pthread_mutex_unlock(&c->mutex);
     tell(store, &trouble);
     return r;
@@ -240,7 +243,8 @@ bool checkpoint_rests(struct store *store)
 
 /* ---- beginning and end ---- */
 
-/* Values of secrets, too, that a killed controller did not come to. */
+/* Connects, and empties the WAL: this also removes values of secrets that a killed controller
+ * left. */
 static int connect(struct checkpoint *c, struct muster_err *err)
 {
     int rc = sqlite3_open_v2(c->store->path, &c->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
@@ -268,7 +272,7 @@ static void init_locks(struct checkpoint *c)
     pthread_mutex_init(&c->writing, NULL);
 }
 
-/* Signals are for others. */
+/* Starts the thread with all signals blocked: other threads handle them. */
 static int start_thread(struct checkpoint *c, struct muster_err *err)
 {
     sigset_t all, before;
@@ -325,7 +329,7 @@ void checkpoint_stop(struct store *store)
     }
 }
 
-/* The other connection is closed. */
+/* Called when the other connection is closed. */
 void checkpoint_free(struct store *store)
 {
     struct checkpoint *c = store->checkpoint;

@@ -27,7 +27,7 @@ static _Atomic bool failing;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static bool holding; /* syncs wait */
-static int held;     /* so many do */
+static int held;     /* number of syncs that wait */
 
 static void hold(bool on)
 {
@@ -71,7 +71,7 @@ static int sync_wal(sqlite3_file *file, int flags)
     return count_sync(file, flags, real_wal_methods);
 }
 
-/* Once: a WAL that begins anew is opened by two threads. */
+/* Sets the methods only once: a WAL that begins again is opened by two threads. */
 static const sqlite3_io_methods *changed_methods(const sqlite3_io_methods *given,
                                                  const sqlite3_io_methods **real,
                                                  sqlite3_io_methods *ours,
@@ -112,7 +112,7 @@ static int install_vfs(void **state)
 
 /* ---- a store, and what the tests do with it ---- */
 
-static int troubles; /* that were told */
+static int troubles; /* number of reports of trouble */
 
 static void note_trouble(const struct muster_err *trouble)
 {
@@ -130,7 +130,7 @@ static void open_store(struct fixture *f, int pages_max)
     troubles = by_tester = by_others = 0;
 }
 
-/* 100 kB more in the WAL, at least. */
+/* Writes at least 100 kB more into the WAL. */
 static int write_one(struct fixture *f, int value)
 {
     static char padding[PADDING_BYTES];
@@ -166,14 +166,14 @@ static void who_writes_never_syncs_nor_waits_for_a_sync(void **state)
     hold(true);
     write_some(&f, WRITES);
     wait_until_held();
-    write_some(&f, WRITES); /* the disk takes its time */
+    write_some(&f, WRITES); /* the disk is slow */
     size_t most = wal_bytes(&f);
     hold(false);
     fixture_rest(f.store);
     assert_true(by_others > 0);
     write_some(&f, WRITES / 2);
     fixture_rest(f.store);
-    assert_true(wal_bytes(&f) < most); /* it began anew */
+    assert_true(wal_bytes(&f) < most); /* it began again */
     assert_int_equal(by_tester, 0);
     fixture_done(&f);
 }
@@ -244,7 +244,7 @@ static void a_disk_that_fails_is_told_of_once_and_stops_writes_at_the_limit(void
     fixture_done(&f);
 }
 
-/* No write comes after the one that is refused, which could tell of it. */
+/* After the write that is refused there is no other write that could report the trouble. */
 static void a_disk_that_fails_slowly_is_told_of(void **state)
 {
     (void)state;

@@ -38,8 +38,8 @@ static void write_pairs(struct fixture *f, int round, int pipe_fd)
     }
 }
 
-/* Lets a child write until `pairs` are acknowledged, then kills it; what it had acknowledged last.
- */
+/* Lets a child write until `pairs` are acknowledged, then kills it; returns what it acknowledged
+ * last. */
 static struct acknowledged kill_a_writer(struct fixture *f, int round, int pairs)
 {
     int ends[2];
@@ -104,7 +104,7 @@ static int try_open(const char *path, struct muster_err *err)
     return r;
 }
 
-/* By another program: SQLite's locks are of the process. */
+/* Opens the store in another program, because SQLite's locks belong to a process. */
 static int try_beside(const char *path)
 {
     int status = 0;

@@ -14,8 +14,8 @@
 
 enum { BUSY_MS = 2000, TEXT_BYTES = 128 };
 
-/* labels and owners are indexes of what is inside `object`. WITHOUT ROWID: the key is all there is.
- */
+/* labels and owners are indexes of data in `object`. WITHOUT ROWID: these tables have no columns
+ * beyond the key. */
 static const char schema[] =
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE objects(id INTEGER PRIMARY KEY, resource TEXT NOT NULL, namespace TEXT NOT NULL,"
@@ -33,28 +33,29 @@ static const char schema[] =
     " namespace TEXT NOT NULL, name TEXT NOT NULL, object TEXT NOT NULL, before TEXT);"
     "PRAGMA user_version = 3;";
 
-/* What makes one layout of the next older one, so that a store of any earlier muster opens; text
- * that was released never changes. */
+/* Each text changes one layout into the next, so that a store of any earlier muster can be opened;
+ * a text that was released never changes. */
 static const struct migration {
     const char *text;
     bool alone; /* cannot be part of a transaction */
 } migrations[] = {
-    /* 1 to 2: the log of changes had the values of secrets. */
+    /* 1 to 2: removes the values of secrets from the log of changes. */
     {"UPDATE changes SET object = json_remove(object, '$.data', '$.stringData',"
      " '$.metadata.annotations.\"kubectl.kubernetes.io/last-applied-configuration\"'),"
      " before = json_remove(before, '$.data', '$.stringData',"
      " '$.metadata.annotations.\"kubectl.kubernetes.io/last-applied-configuration\"')"
      " WHERE resource = 'secrets'",
      false},
-    /* 2 to 3: what was deleted before was not overwritten: it goes with the free pages. */
+    /* 2 to 3: data that was deleted before layout 3 was not overwritten: VACUUM removes it with the
+     * free pages. */
     {"VACUUM", true},
 };
 
 enum { LAYOUT = 1 + sizeof migrations / sizeof migrations[0] };
 _Static_assert(LAYOUT == 3, "as the schema says");
 
-/* This connection only adds to the WAL, and syncs nothing: that is checkpoint.c's, before it writes
- * into the database, and wal_vfs.c sees to it that a WAL can begin anew without. */
+/* This connection only adds to the WAL and syncs nothing. checkpoint.c syncs before it writes into
+ * the database, and wal_vfs.c makes it safe that a WAL begins again without a sync. */
 static const char settings[] = "PRAGMA synchronous = OFF;"
                                "PRAGMA temp_store = MEMORY;"
                                "PRAGMA secure_delete = ON;"
@@ -118,7 +119,7 @@ static int execute(struct store *store, const char *text, struct muster_err *err
     return rc == SQLITE_OK ? 0 : database_fail(store, rc, err);
 }
 
-/* The one text or number that a statement gives, as text. */
+/* Returns the text or number that a statement returns, as text. */
 static int ask_text(struct store *store, const char *text, char ret[TEXT_BYTES],
                     struct muster_err *err)
 {
@@ -133,7 +134,7 @@ static int ask_text(struct store *store, const char *text, char ret[TEXT_BYTES],
     return r < 0 ? r : 0;
 }
 
-/* A file that was cut or written over is found now, not in the middle of a job. */
+/* Finds a file that was cut off or overwritten now, not in the middle of a job. */
 static int examine(struct store *store, struct muster_err *err)
 {
     char verdict[TEXT_BYTES];
@@ -141,7 +142,7 @@ static int examine(struct store *store, struct muster_err *err)
     if (r < 0) {
         return r;
     }
-    const char *last_line = strrchr(verdict, '\n'); /* the one before it only names the file */
+    const char *last_line = strrchr(verdict, '\n'); /* the line before it only names the file */
     return strcmp(verdict, "ok") == 0
                ? 0
                : damaged(store->path, last_line ? last_line + 1 : verdict, err);
@@ -181,7 +182,7 @@ static int make_schema(struct store *store, struct muster_err *err)
     return r < 0 ? r : execute_all(store, schema, "", err);
 }
 
-/* One layout after the other, each whole or not at all. */
+/* Changes one layout after another; each change is done as a whole or not at all. */
 static int migrate(struct store *store, long found, struct muster_err *err)
 {
     for (long layout = found; layout < LAYOUT; layout++) {
@@ -227,8 +228,8 @@ static int prepare(struct store *store, struct muster_err *err)
     return 0;
 }
 
-/* Secrets lie in it, and the folder may be one that others read. What fails here SQLite will say.
- * SQLite's ":memory:" is no file. */
+/* Makes the file private: it contains secrets, and others may be able to read the folder. SQLite
+ * will report what fails here. SQLite's ":memory:" is not a file. */
 static void make_private(const char *path)
 {
     if (strcmp(path, ":memory:") == 0) {
@@ -251,8 +252,8 @@ static int count_frames(void *data, sqlite3 *db, const char *name, int frames)
     return SQLITE_OK;
 }
 
-/* Must come first, with the syncs that a new file needs. This connection is never the last to
- * close, which moves the WAL into the database. */
+/* Turns on the WAL. This must come first, because a new file needs the syncs. This connection is
+ * never the last one to close; the last one moves the WAL into the database. */
 static int use_wal(struct store *store, struct muster_err *err)
 {
     char mode[TEXT_BYTES];

@@ -13,7 +13,8 @@
 
 enum { CASCADE_DEPTH_MAX = 16 };
 
-/* Marks the row deleted in grace_s seconds, and how it goes; a later wish may only shorten that. */
+/* Marks the row as deleted in grace_s seconds, and how its dependents are handled; a later request
+ * can only shorten the time. */
 static int mark_deleted(struct store *store, struct row *row, int64_t grace_s,
                         enum store_propagation how, struct muster_err *err)
 {
@@ -67,7 +68,7 @@ static bool waits(const json_t *dependent, const char *owner_uid)
     return finalizers_wait(dependent);
 }
 
-/* Nobody's end waits for it any more. */
+/* Changes the object so that no owner waits for its end any more. */
 static int unblock_owners(struct store *store, struct row *row, struct muster_err *err)
 {
     muster_auto(doc) json_t *object = json_deep_copy(row->object);
@@ -84,7 +85,8 @@ static int unblock_owners(struct store *store, struct row *row, struct muster_er
     return r;
 }
 
-/* What owns something itself waits for that in turn: but not in a circle. */
+/* Chooses how a dependent is deleted. If it owns objects, it waits for them in turn, but not in a
+ * circle. */
 static int choose_propagation(struct store *store, struct row *row, enum store_propagation how,
                               enum store_propagation *ret, struct muster_err *err)
 {
@@ -103,7 +105,7 @@ static int release_dependent(struct store *store, int64_t id, const char *uid,
     muster_auto(row) struct row row = {0};
     int r = row_load_id(store, id, &row, err);
     if (r < 0) {
-        return r == MUSTER_ENOENT ? 0 : r; /* deleted on the way, as another's dependent */
+        return r == MUSTER_ENOENT ? 0 : r; /* deleted before, as another's dependent */
     }
     bool shared = false;
     r = dependents_shared(store, row.object, uid, &shared, err);
@@ -118,7 +120,7 @@ static int release_dependent(struct store *store, int64_t id, const char *uid,
     return r < 0 ? r : delete_row(store, &row, &options, depth, err);
 }
 
-/* Deletes or disowns what the object owns. */
+/* Deletes or disowns the objects that the owner owns. */
 static int release_dependents(struct store *store, const json_t *owner, enum store_propagation how,
                               int depth, struct muster_err *err)
 {
@@ -151,7 +153,8 @@ int delete_remove(struct store *store, struct row *row, enum store_propagation h
     return r < 0 ? r : release_dependents(store, row->object, how, depth, err);
 }
 
-/* Marked, and what it owns released; it is taken out when the write ends, if nothing holds it. */
+/* Marks the object and releases its dependents; the object is removed when the write ends, if
+ * nothing holds it. */
 static int wait_for_dependents(struct store *store, struct row *row, int64_t grace_s, int depth,
                                struct muster_err *err)
 {
@@ -186,7 +189,7 @@ static int delete_row(struct store *store, struct row *row,
                : release_dependents(store, row->object, STORE_ORPHAN, depth, err);
 }
 
-/* Uses the words of an API server, which has others for an update. */
+/* Checks the uid and version in the words of an API server, which has other words for an update. */
 static int check_preconditions(const json_t *stored, const struct store_delete_options *options,
                                struct muster_err *err)
 {

@@ -66,7 +66,7 @@ int dependents_any(struct store *store, const char *uid, dependent_test test, bo
     return r;
 }
 
-/* 1 and the row when `find` finds the uid. */
+/* Returns 1 and the row if `find` finds the uid. */
 static int load_uid(struct store *store, enum statement find, const char *uid, struct row *row,
                     struct muster_err *err)
 {
@@ -126,7 +126,7 @@ static bool blocks(const json_t *dependent, const char *owner_uid)
     return false;
 }
 
-/* Nothing that it owns holds it any more. */
+/* Ends the wait of an owner that no dependent holds any more. */
 static int end_wait(struct store *store, struct row *row, struct muster_err *err)
 {
     muster_auto(doc) json_t *object = json_deep_copy(row->object);

@@ -4,7 +4,7 @@
 
 #define TEXT_BYTES 512
 
-/* Of a resource that is looked at: what watchers were told, a letter each (A, M, D). */
+/* The changes of one resource that watchers were told, a letter for each (A, M, D). */
 struct told {
     const char *resource;
     char letters[32];
@@ -67,7 +67,7 @@ static bool terminates(struct fixture *f, const char *resource, const char *name
     return doc_at(object, "metadata.deletionTimestamp");
 }
 
-/* The object's finalizers, with spaces between. */
+/* Returns the object's finalizers, with spaces between. */
 static const char *finalizers_of(struct fixture *f, const char *resource, const char *name)
 {
     static char text[TEXT_BYTES];
@@ -108,11 +108,11 @@ static void in_the_foreground_the_owner_goes_last(void **state)
     assert_true(terminates(&f, "pods", "runs") && terminates(&f, "pods", "free"));
     assert_string_equal(told.letters, "M");
 
-    delete_as(&f, "pytorchjobs", "j", STORE_AS_FINALIZED); /* again changes nothing */
+    delete_as(&f, "pytorchjobs", "j", STORE_AS_FINALIZED); /* the second call changes nothing */
     assert_string_equal(told.letters, "M");
     end_pod(&f, "runs");
     assert_false(exists(&f, "pytorchjobs", "j"));
-    assert_true(exists(&f, "pods", "free")); /* nobody waits for it */
+    assert_true(exists(&f, "pods", "free")); /* no owner waits for it */
     assert_string_equal(told.letters, "MD");
     fixture_done(&f);
 }
@@ -182,7 +182,7 @@ static void it_goes_as_its_finalizers_say_unless_it_is_told(void **state)
     put_job_with(&f, "'foregroundDeletion'", true);
     delete_as(&f, "pytorchjobs", "j", STORE_AS_FINALIZED);
     assert_true(terminates(&f, "pytorchjobs", "j"));
-    delete_as(&f, "pytorchjobs", "j", STORE_BACKGROUND); /* tired of waiting */
+    delete_as(&f, "pytorchjobs", "j", STORE_BACKGROUND); /* waiting took too long */
     assert_false(exists(&f, "pytorchjobs", "j"));
     end_pod(&f, "runs");
 
@@ -263,7 +263,7 @@ static void of_two_owners_only_one_that_stays_keeps_it(void **state)
 
     (void)snprintf(text, sizeof text, both, "a-and-b", a, b);
     free(put(&f, "services", text));
-    delete_as(&f, "pytorchjobs", "b", STORE_FOREGROUND); /* a waits, so it keeps nothing */
+    delete_as(&f, "pytorchjobs", "b", STORE_FOREGROUND); /* a waits already, so it keeps nothing */
     assert_false(exists(&f, "services", "a-and-b") || exists(&f, "pytorchjobs", "b"));
     end_pod(&f, "holds-a");
     assert_false(exists(&f, "pytorchjobs", "a"));
@@ -271,7 +271,7 @@ static void of_two_owners_only_one_that_stays_keeps_it(void **state)
     fixture_done(&f);
 }
 
-/* Who keeps something of an object sees it whole. */
+/* The function of store_on_delete sees the whole object with its dependents. */
 struct witness {
     struct store *store;
     int told;

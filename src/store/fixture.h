@@ -56,7 +56,7 @@ static inline void fixture_done(struct fixture *f)
     test_folder_remove(f->folder);
 }
 
-/* The store's thread has done what it was asked to. */
+/* Waits until the store's thread has done all its work. */
 static inline void fixture_rest(struct store *store)
 {
     for (int64_t end = 0; !checkpoint_rests(store);) {
@@ -64,7 +64,7 @@ static inline void fixture_rest(struct store *store)
     }
 }
 
-/* Creates it and gives its uid, which the caller frees. */
+/* Creates an object and returns its uid, which the caller frees. */
 static inline char *put(struct fixture *f, const char *resource, const char *text)
 {
     muster_auto(doc) json_t *object = parse(text);
@@ -91,7 +91,7 @@ static inline bool exists(struct fixture *f, const char *resource, const char *n
     return store_get(f->store, key_of(resource, name), &object, NULL) == 0;
 }
 
-/* The names of what the query finds, with spaces between. */
+/* Returns the names of the objects that the query finds, with spaces between. */
 static inline const char *names(struct fixture *f, const struct store_query *query)
 {
     static char text[512];

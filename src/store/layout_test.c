@@ -4,7 +4,7 @@
 
 #include <sqlite3.h>
 
-/* What muster wrote when layout 1 was the newest: never changed again. */
+/* The file that muster wrote when layout 1 was the newest: never change this text. */
 static const char layout_1[] =
     "PRAGMA journal_mode = WAL;"
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
@@ -51,7 +51,7 @@ static void add_secret_change(sqlite3 *db, int version, int kind, const char *na
     sqlite3_free(text);
 }
 
-/* A pod, a secret that is there, and one that was deleted, of which a free page has a copy. */
+/* Makes a store with a pod, a secret, and a deleted secret of which a free page has a copy. */
 static void make_layout_1(const char *path)
 {
     sqlite3 *db = NULL;
@@ -123,12 +123,12 @@ static void layout_1_opens_with_all_it_holds(void **state)
     f.store = store_close(f.store);
     assert_false(file_holds(f.path, "dead-canary"));
     assert_int_equal(layout_of(f.path), 3);
-    fixture_open(&f); /* the second time nothing is left to be done */
+    fixture_open(&f); /* the second time there is nothing to do */
     check_content(&f);
     f.store = store_close(f.store);
 }
 
-/* As after a power cut between two steps. */
+/* The state after a power cut between two steps. */
 static void half_of_the_way_is_gone_on_from(void **state)
 {
     struct fixture f = {0};

@@ -30,7 +30,7 @@ struct store_key object_key(const char *resource, const json_t *object)
                               doc_text(object, "metadata.name", "")};
 }
 
-/* RFC 9562, version 4. */
+/* Makes a UUID of version 4 (RFC 9562). */
 static int make_uid(char ret[UID_BYTES], struct muster_err *err)
 {
     unsigned char b[16];
@@ -45,7 +45,8 @@ static int make_uid(char ret[UID_BYTES], struct muster_err *err)
     return 0;
 }
 
-/* generateName and five characters that spell no word, as Kubernetes has them. */
+/* Makes a name from generateName and five characters, as Kubernetes does; they cannot form a
+ * word. */
 static int make_name(json_t *metadata, struct muster_err *err)
 {
     static const char alphabet[] = "bcdfghjklmnpqrstvwxz2456789";
@@ -69,7 +70,8 @@ static int make_name(json_t *metadata, struct muster_err *err)
     return doc_set_text(metadata, "name", name);
 }
 
-/* An empty map or list in metadata is none: so it is stored, and so writing it changes nothing. */
+/* Removes empty maps and lists from metadata: an absent one is stored in the same way, so that
+ * writing an empty one changes nothing. */
 static void drop_empty(json_t *metadata)
 {
     static const char *const fields[] = {"labels", "annotations", "finalizers", "ownerReferences",
@@ -125,7 +127,7 @@ int object_prepare(const struct store *store, const json_t *object, json_t **ret
     return r;
 }
 
-/* Takes what the writer may not change from the stored object. */
+/* Takes the fields that the writer must not change from the stored object. */
 static int keep_identity(const json_t *before, json_t *object)
 {
     static const char *const fixed[] = {
@@ -148,7 +150,7 @@ static int keep_identity(const json_t *before, json_t *object)
             return -1;
         }
     }
-    /* A write that says nothing of them (by a controller that makes the object anew) changes no
+    /* A write without managedFields (by a controller that builds the object again) does not change
      * owners. */
     json_t *managed = json_object_get(from, "managedFields");
     if (managed && !json_object_get(to, "managedFields") &&
@@ -174,7 +176,7 @@ static bool same_member(const json_t *a, const json_t *b, const char *key)
     return object_same(json_object_get(a, key), json_object_get(b, key));
 }
 
-/* A status write takes the writer's status alone, and nothing of its metadata. */
+/* A status write takes only the status of the writer, and nothing of its metadata. */
 static int assemble(const json_t *before, const json_t *object, enum store_part part, json_t *ret)
 {
     if (part == STORE_STATUS_ONLY) {

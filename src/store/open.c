@@ -22,7 +22,7 @@ enum {
     BOOT_ID_BYTES_MAX = 64,
 };
 
-/* More than could be written between the last commit on disk and a power cut. */
+/* More versions than could be written between the last commit on disk and a power cut. */
 static const int64_t version_leap = 1000000;
 
 static size_t or_default(size_t value, size_t fallback)
@@ -85,8 +85,8 @@ static int load_counters(struct store *store, struct muster_err *err)
     return 0;
 }
 
-/* After a boot the last commits may be missing although clients saw their versions: versions start
- * well above them, and every watcher lists anew. */
+/* After a boot, the last commits may be missing although clients saw their versions: versions then
+ * start well above them, and every watcher lists again. */
 static int leap(struct store *store, const char *boot_id, struct muster_err *err)
 {
     char version[24];

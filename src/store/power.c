@@ -113,7 +113,7 @@ void power_note(struct disk_file *file, const void *bytes, size_t count, size_t 
     file->changes[file->change_count++] = change;
 }
 
-/* False: power is off. */
+/* Counts one operation; returns false if power is off. */
 bool power_spend(void)
 {
     if (disk.until_failure > 0 && --disk.until_failure == 0) {
@@ -149,7 +149,7 @@ static bool is_wal(const struct disk_file *file)
     return length > 4 && strcmp(file->name + length - 4, "-wal") == 0;
 }
 
-/* The system's VFS syncs the folder, too, with the first sync of a new file. */
+/* Syncs a file. Like the system's VFS, the first sync of a new file also syncs the folder. */
 void power_sync_file(struct disk_file *file)
 {
     if (disk.synced && is_wal(file)) {
@@ -169,7 +169,7 @@ static bool coin(void)
     return rand_r(&disk.seed) & 0x100;
 }
 
-/* Sector by sector, each on the disk or not. */
+/* Applies a write sector by sector; each sector is on the disk or not. */
 static void apply_torn(struct image *image, const struct change *change)
 {
     for (size_t done = 0; done < change->count;) {
@@ -202,8 +202,8 @@ static void apply(struct disk_file *file, const struct change *change)
     }
 }
 
-/* What is written is the changes up to some point; or those after it; or each one whole or not at
- * all; or all in any order, torn. */
+/* Decides what is on the disk: the changes up to some point; or those after it; or each change as a
+ * whole or not at all; or all of them in any order, torn. */
 static void cut(struct disk_file *file)
 {
     enum { FIRST, LAST, WHOLE, TORN, WAYS };
@@ -230,7 +230,7 @@ static void cut(struct disk_file *file)
 static struct disk_file *choose(const char *name)
 {
     struct disk_file *chosen = NULL;
-    unsigned count = 1; /* none */
+    unsigned count = 1; /* the choice of no file */
     for (size_t i = 0; i < POWER_FILES_MAX; i++) {
         struct disk_file *file = &disk.files[i];
         if (strcmp(file->name, name) != 0 || file->gone) {
@@ -272,7 +272,7 @@ void power_on(void)
     }
     disk.off = false;
     disk.until_failure = 0;
-    disk.synced = NULL; /* what is synced from here on was there after the cut */
+    disk.synced = NULL; /* later syncs are after the cut */
     power_unlock();
 }
 

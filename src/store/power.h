@@ -11,18 +11,19 @@
 
 #include <stdbool.h>
 
-/* Registers it as SQLite's default; power_uninstall takes it out again. */
+/* Registers it as SQLite's default; power_uninstall removes it. */
 void power_install(void);
 void power_uninstall(void);
 
-/* No files; power is on. What follows depends on the seed alone. `synced` is called at each sync of
- * a WAL that succeeds before power fails: all that was written before is on the disk then. */
+/* Starts without files and with power on. All that follows depends only on the seed. `synced` is
+ * called at each sync of a WAL that succeeds before power fails: everything written before it is
+ * then on the disk. */
 void power_reset(unsigned seed, void (*synced)(void *data), void *data);
 
-/* Power fails at the n-th write, sync, truncation or removal from now on: that one and all later
- * calls fail. 0: never. */
+/* Makes power fail at the n-th write, sync, truncation or removal from now on: this call and all
+ * later calls fail. 0: never. */
 void power_fail_at(long n);
 bool power_is_off(void);
 
-/* What is on the disk now is what there is; power is on. */
+/* Turns power on; the files now have the content that is on the disk. */
 void power_on(void);

@@ -12,22 +12,22 @@ struct image {
     size_t size;
 };
 
-/* A write, or (bytes NULL) a truncation to `at`. */
+/* A write, or, if bytes is NULL, a truncation to `at`. */
 struct change {
     unsigned char *bytes;
     size_t at;
     size_t count;
 };
 
-/* Under one name there may be several: one that exists, and older ones whose removal is not synced.
- */
+/* A file. Several may have the same name: one that exists, and older ones whose removal is not
+ * synced. */
 struct disk_file {
-    char name[POWER_NAME_BYTES]; /* "": this place is free */
-    int users;                   /* handles */
+    char name[POWER_NAME_BYTES]; /* "": this entry is free */
+    int users;                   /* number of handles */
     bool exists;
-    bool gone;                           /* removed, for sure: it lasts as long as its handles */
-    bool on_disk;                        /* its name is, for sure */
-    int held[SQLITE_LOCK_EXCLUSIVE + 1]; /* handles at each level of SQLite's locks */
+    bool gone;                           /* certainly removed: it lasts as long as its handles */
+    bool on_disk;                        /* its name is certainly on the disk */
+    int held[SQLITE_LOCK_EXCLUSIVE + 1]; /* number of handles at each level of SQLite's locks */
     struct image now;
     struct image disk;
     struct change *changes; /* since the last sync */
@@ -37,19 +37,19 @@ struct disk_file {
 void power_resize(struct image *image, size_t size);
 void power_write_at(struct image *image, const unsigned char *bytes, size_t count, size_t at);
 
-/* Around all that follows. */
+/* Called before and after each function that follows. */
 void power_lock(void);
 void power_unlock(void);
 
-/* NULL: none of that name exists. */
+/* Returns NULL if no file of that name exists. */
 struct disk_file *power_find(const char *name);
 struct disk_file *power_add(const char *name);
 void power_release(struct disk_file *file);
 
-/* A change that is not synced; bytes NULL: a truncation to `at`. */
+/* Notes a change that is not synced; if bytes is NULL, a truncation to `at`. */
 void power_note(struct disk_file *file, const void *bytes, size_t count, size_t at);
-/* One more operation. False: power is off, perhaps by this one. */
+/* Counts one more operation. Returns false if power is off, perhaps because of this one. */
 bool power_spend(void);
 void power_sync_file(struct disk_file *file);
-/* The names, too, are on the disk. */
+/* Syncs the names of the files, too. */
 void power_sync_folder(void);

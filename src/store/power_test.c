@@ -22,7 +22,7 @@ enum {
 static unsigned first_seed = 1;
 static long cuts = CUTS;
 
-/* What each pair of a pod and a service holds; 0: it is not there. */
+/* The value of each pair of a pod and a service; 0: the pair does not exist. */
 struct state {
     int value[NAMES];
     int64_t version;
@@ -30,8 +30,8 @@ struct state {
 
 struct history {
     struct state states[STEPS + 2];
-    _Atomic int done;   /* the last that was acknowledged */
-    _Atomic int synced; /* at least that one must be there */
+    _Atomic int done;   /* the last step that was acknowledged */
+    _Atomic int synced; /* at least this step must be on the disk */
 };
 
 static void note_sync(void *data)
@@ -40,7 +40,7 @@ static void note_sync(void *data)
     h->synced = h->done;
 }
 
-/* Half of all seeds run step by step: each then is the same every time. */
+/* Half of all seeds run step by step, so that each of them is the same every time. */
 static void let_checkpoint(struct store *store)
 {
     for (int64_t end = 0; !checkpoint_rests(store) && !power_is_off();) {
@@ -69,7 +69,8 @@ static int write_one(struct store *store, const char *resource, int name, int ol
                       : store_update(store, resource, object, STORE_ALL, NULL, NULL);
 }
 
-/* A pod and a service of one name, together; or a secret, whose end syncs. */
+/* Writes a pod and a service of one name together; sometimes also a secret, whose deletion
+ * syncs. */
 static int step(struct store *store, struct history *h, int number, unsigned *seed)
 {
     struct state next = h->states[number - 1];
@@ -89,7 +90,7 @@ static int step(struct store *store, struct history *h, int number, unsigned *se
         r = r < 0 ? r : write_one(store, "secrets", NAMES, 1, 0, filler);
     }
     next.version = store_version(store);
-    h->states[number] = next; /* in doubt from here on */
+    h->states[number] = next; /* in doubt from now on */
     if (r < 0) {
         store_rollback(store);
         return r;
@@ -115,7 +116,7 @@ static void check_whole(const char *path, unsigned seed)
     sqlite3_close(db);
 }
 
-/* 0: there is none. */
+/* Returns 0 if there is no such object. */
 static int value_of(struct store *store, const char *resource, int name)
 {
     char text[16];
@@ -149,7 +150,7 @@ static void check_state(struct store *store, const struct history *h, unsigned s
         assert_int_equal(now.value[name], value_of(store, "services", name));
     }
     assert_int_equal(count_labelled(store), count);
-    int last = h->done + 1; /* the one in doubt */
+    int last = h->done + 1; /* the step that is in doubt */
     for (int i = h->synced; i <= last; i++) {
         if (memcmp(now.value, h->states[i].value, sizeof now.value) == 0 &&
             now.version >= h->states[i].version) {
@@ -178,7 +179,7 @@ static void cut_once(const char *path, unsigned seed)
     }
     assert_true(r == 0 || power_is_off());
     if (r == 0 && rand_r(&random) % 2) {
-        power_fail_at(1 + rand_r(&random) % 4); /* at the end, which moves the WAL into the file */
+        power_fail_at(1 + rand_r(&random) % 4); /* while it closes, which moves the WAL */
     }
     store_close(store);
     power_on();

@@ -11,15 +11,15 @@
 enum { REGIONS_MAX = 64 };
 
 struct handle {
-    sqlite3_file base; /* first */
+    sqlite3_file base; /* must be the first member */
     struct disk_file *file;
-    int level;       /* of its lock on the file */
-    unsigned shared; /* a bit for each lock of the index of the WAL that it holds */
+    int level;       /* level of its lock on the file */
+    unsigned shared; /* one bit for each lock of the index of the WAL that it holds */
     unsigned exclusive;
     bool maps;
 };
 
-/* The index of the WAL, of all connections: one store is open at a time. */
+/* The index of the WAL, for all connections: only one store is open at a time. */
 static struct {
     void *regions[REGIONS_MAX];
     int users;
@@ -58,7 +58,7 @@ static int read_file(sqlite3_file *file, void *into, int count, sqlite3_int64 at
     return here == (size_t)count ? SQLITE_OK : SQLITE_IOERR_SHORT_READ;
 }
 
-/* A write in which power fails may be on the disk in part, too. */
+/* A write during which power fails may be partly on the disk. */
 static int write_file(sqlite3_file *file, const void *bytes, int count, sqlite3_int64 at)
 {
     bool was_off = power_is_off();
@@ -175,7 +175,7 @@ static void unlock_index(struct handle *h, int i)
     h->exclusive &= ~bit;
 }
 
-/* All of them, or none. */
+/* Locks all of them, or none. */
 static int lock_index(sqlite3_file *file, int first, int count, int flags)
 {
     struct handle *h = (struct handle *)file;
@@ -259,7 +259,7 @@ static int power_sector(sqlite3_file *file)
     return POWER_SECTOR_BYTES;
 }
 
-/* Claims what the system's VFS claims: a write leaves other bytes of its sector alone. */
+/* Reports what the system's VFS reports: a write does not change other bytes of its sector. */
 static int power_device(sqlite3_file *file)
 {
     (void)file;
@@ -307,7 +307,7 @@ static int open_file(const char *name, sqlite3_file *handle, int flags, int *ret
     return SQLITE_OK;
 }
 
-/* It stays on the disk until its removal does, too. */
+/* The file stays on the disk until its removal is synced. */
 static int remove_file(const char *name, int then_sync)
 {
     struct disk_file *file = power_find(name);

@@ -21,7 +21,7 @@ struct place {
     char *name;
 };
 
-/* How the rows are found; SQL_LIST_…'s parameters. */
+/* How the rows are found: the parameters of SQL_LIST_…. */
 struct plan {
     enum statement statement;
     const char *key;
@@ -75,7 +75,7 @@ static char *print_place(int64_t version, const json_t *object)
 
 /* ---- plan ---- */
 
-/* The requirement that the fewest labels meet. */
+/* Chooses the requirement that matches the fewest objects. */
 static int plan_by_label(struct store *store, const struct selector *labels, struct plan *plan,
                          struct muster_err *err)
 {
@@ -129,7 +129,7 @@ static bool matches(const struct store_query *query, const json_t *object)
            (!query->fields || selector_match_fields(query->fields, object));
 }
 
-/* One row into the page; 1 when the page was full already and more is there. */
+/* Adds one row to the page; returns 1 if the page was already full and there are more rows. */
 static int take_row(struct store *store, enum statement statement, const struct store_query *query,
                     struct store_page *page, struct muster_err *err)
 {

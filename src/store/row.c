@@ -45,7 +45,7 @@ static int fill_row(struct store *store, enum statement id, struct store_key key
     ret->text = text ? strdup(text) : NULL;
     int r = ret->resource && ret->text ? 0 : err_no_memory(err);
     r = r < 0 ? r : row_parse(store, key, ret->text, &ret->object, err);
-    sql_end(store, id); /* the key may be its columns */
+    sql_end(store, id); /* the key may point into the statement's columns */
     return r;
 }
 
@@ -147,7 +147,7 @@ static int reindex(struct store *store, int64_t id, const json_t *before, const 
 
 /* ---- writing ---- */
 
-/* Gives the object the next version and its text. */
+/* Gives the object the next version and prints it. */
 static int row_print(struct store *store, json_t *object, char **ret, struct muster_err *err)
 {
     assert(store->writing);

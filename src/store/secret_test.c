@@ -41,7 +41,7 @@ static json_t *secret_named(const char *name, const char *value, size_t filler)
 }
 
 struct canary {
-    char value[CANARY_BYTES]; /* "": the secret is not there */
+    char value[CANARY_BYTES]; /* "": the secret does not exist */
 };
 
 static void new_value(struct canary *canary, int round)
@@ -49,7 +49,7 @@ static void new_value(struct canary *canary, int round)
     (void)snprintf(canary->value, sizeof canary->value, "canary-%06d-of-this-test", round);
 }
 
-/* Something else is written between, so that pages are split and joined. */
+/* Writes other objects in between, so that pages are split and joined. */
 static void write_other(struct fixture *f, unsigned *seed)
 {
     char name[16];
@@ -102,7 +102,7 @@ static void values_that_are_gone_are_in_no_file(void **state)
     fixture_done(&f);
 }
 
-/* Changed twice in one transaction, and a deletion that was undone. */
+/* A secret is changed twice in one transaction, and a deletion is undone. */
 static void transactions_leave_nothing_either(void **state)
 {
     (void)state;
@@ -127,7 +127,7 @@ static void transactions_leave_nothing_either(void **state)
     fixture_done(&f);
 }
 
-/* ---- those who watch late ---- */
+/* ---- late watchers ---- */
 
 struct told {
     char text[512];

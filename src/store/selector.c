@@ -31,7 +31,7 @@ static bool take(struct cursor *c, const char *token)
     return true;
 }
 
-/* "in" and "notin" are words: "inner" is not one of them. */
+/* Takes "in" or "notin" as a whole word: "inner" is not "in". */
 static bool take_word(struct cursor *c, const char *word)
 {
     struct cursor trial = *c;
@@ -42,7 +42,7 @@ static bool take_word(struct cursor *c, const char *word)
     return true;
 }
 
-/* The next run of characters up to white space or one of `stop`; may be empty. */
+/* Takes the characters up to white space or one of `stop`; the result may be empty. */
 static char *take_text(struct cursor *c, const char *stop)
 {
     skip_space(c);
@@ -177,7 +177,7 @@ int selector_parse_labels(const char *text, struct selector *ret, struct muster_
     return parse(text, ret, err);
 }
 
-/* Short parts between single dots, as doc_at asks for. */
+/* Whether the key has short parts between single dots, as doc_at requires. */
 static bool is_path(const char *key)
 {
     return strlen(key) < 128 && *key != '.' && !strstr(key, "..") && key[strlen(key) - 1] != '.';
@@ -273,7 +273,7 @@ bool selector_match_fields(const struct selector *selector, const json_t *object
     return true;
 }
 
-/* JSON prints it as it is. */
+/* Whether JSON prints the value without escapes. */
 static bool is_plain(const char *value)
 {
     return value[strspn(

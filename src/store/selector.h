@@ -13,7 +13,7 @@
 
 enum selector_operator {
     SELECTOR_IN,      /* "a=b", "a==b", "a in (b,c)" */
-    SELECTOR_NOT_IN,  /* "a!=b", "a notin (b,c)"; true as well where the key is missing */
+    SELECTOR_NOT_IN,  /* "a!=b", "a notin (b,c)"; also true if the key is missing */
     SELECTOR_EXISTS,  /* "a" */
     SELECTOR_MISSING, /* "!a" */
 };
@@ -25,7 +25,7 @@ struct selector_requirement {
     size_t value_count;
 };
 
-/* All requirements must hold; none holds always. */
+/* All requirements must hold; a selector without requirements always matches. */
 struct selector {
     struct selector_requirement *requirements;
     size_t count;
@@ -33,19 +33,20 @@ struct selector {
 
 enum { SELECTOR_TEXT_BYTES_MAX = 8192, SELECTOR_REQUIREMENTS_MAX = 64, SELECTOR_VALUES_MAX = 256 };
 
-/* NULL and "" are the empty selector. MUSTER_EINVAL says which part cannot be read. */
+/* Parses a label selector; NULL and "" are the empty selector. The error MUSTER_EINVAL says which
+ * part cannot be read. */
 int selector_parse_labels(const char *text, struct selector *ret, struct muster_err *err);
 
-/* Parses = == and != ; keys are dotted paths into the object. */
+/* Parses = and == and !=; keys are dotted paths into the object. */
 int selector_parse_fields(const char *text, struct selector *ret, struct muster_err *err);
 void selector_done(struct selector *selector);
 
-/* Against metadata.labels of the object. */
+/* Matches metadata.labels of the object. */
 bool selector_match_labels(const struct selector *selector, const json_t *object);
 
-/* Against the object's fields; a missing one counts as "". */
+/* Matches the object's fields; a missing field counts as "". */
 bool selector_match_fields(const struct selector *selector, const json_t *object);
 
-/* Whether an object printed as this JSON may match by its fields: rejects most of those that do
- * not, at a small part of the cost of reading them. */
+/* Whether an object, printed as this JSON, may match by its fields. This rejects most of the
+ * objects that do not match, at a small part of the cost of parsing them. */
 bool selector_may_match_text(const struct selector *fields, const char *text);

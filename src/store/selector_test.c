@@ -80,7 +80,7 @@ static void field_selectors_compare_paths(void **state)
     }
 }
 
-/* What the sieve passes is looked at again; what it holds back must not match. */
+/* Objects that the sieve lets pass are checked again; those that it rejects must not match. */
 static void the_sieve_holds_back_only_what_cannot_match(void **state)
 {
     (void)state;

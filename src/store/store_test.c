@@ -265,7 +265,7 @@ static void only_its_owner_reads_it(void **state)
     assert_int_equal(stat(f.path, &info), 0);
     assert_int_equal(info.st_mode & 0777, 0600);
     f.store = store_close(f.store);
-    assert_int_equal(chmod(f.path, 0644), 0); /* as one of an earlier muster */
+    assert_int_equal(chmod(f.path, 0644), 0); /* as in a file of an earlier muster */
     fixture_open(&f);
     assert_int_equal(stat(f.path, &info), 0);
     assert_int_equal(info.st_mode & 0777, 0600);

@@ -14,7 +14,7 @@ enum { STEPS = 4, RUNS_MAX = 5000 };
 
 /* ---- faults: one counter for all ---- */
 
-static _Atomic long until_fault; /* 0: none, below: it was */
+static _Atomic long until_fault; /* calls until the fault; 0: none, below 0: it has happened */
 static _Atomic bool tripped;
 
 static bool faulty(void)
@@ -208,7 +208,7 @@ static int step(struct store *store, int number)
     }
 }
 
-/* Is the store as it is after `done` steps? */
+/* Whether the store is in the state after `done` steps. */
 static bool stands_at(struct fixture *f, int done)
 {
     muster_auto(doc) json_t *a = NULL;
@@ -220,8 +220,8 @@ static bool stands_at(struct fixture *f, int done)
     return x == x_after[done] && pair == (done >= 3);
 }
 
-/* Runs the history with the k-th call failing; how many steps were acknowledged before the first
- * that was not. */
+/* Runs the history with the k-th call failing; returns how many steps were acknowledged before the
+ * first one that was not. */
 static int run_history(struct fixture *f, long k, bool *ret_finished)
 {
     struct store *store = NULL;

@@ -14,7 +14,7 @@ static void undo_to(struct store *store, const struct counters *then)
     store->now = *then;
 }
 
-/* SQLite ends a transaction by itself when the disk is full: then there is nothing to roll back. */
+/* Rolls back, unless SQLite has ended the transaction by itself because the disk is full. */
 static void roll_back(struct store *store)
 {
     if (!sqlite3_get_autocommit(store->db)) {

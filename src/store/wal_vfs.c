@@ -21,31 +21,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* File locks are of the process, and the index of the WAL is memory of its own: one controller per
- * file, and no file of shared memory. */
+/* With it, file locks belong to the process, and the index of the WAL is the process's own memory:
+ * there is one controller per file, and no file of shared memory. */
 static const char under_name[] = "unix-excl";
 
-/* FILE_BYTES: of the structs of any VFS below. NAME_END_BYTES: SQLite's names end with several. */
+/* FILE_BYTES: enough for the structs of any VFS below this one. NAME_END_BYTES: SQLite's names end
+ * with several NUL bytes. */
 enum { FILE_BYTES = 1024, NAME_END_BYTES = 4 };
 
 static const int wal_flags = SQLITE_OPEN_WAL | SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
 
-/* A WAL file, shared by all that have it open. */
+/* A WAL file, shared by all connections that have it open. */
 struct wal {
     struct wal *next;
     int users;
-    _Atomic unsigned begun; /* how often it was begun anew */
+    _Atomic unsigned begun; /* how often it was begun again */
     char path[];
 };
 
 struct handle {
-    sqlite3_file base; /* first */
+    sqlite3_file base; /* must be the first member */
     struct wal *wal;
     sqlite3_file *real;
-    unsigned seen; /* of wal->begun: `real` is that file */
+    unsigned seen; /* value of wal->begun when `real` was opened */
 };
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of the list and of users */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* for the list and for `users` */
 static struct wal *wals;
 
 static sqlite3_vfs *under(void)
@@ -125,7 +126,7 @@ static int replace_real(struct handle *h)
     return rc;
 }
 
-/* The file as it is now, in h->real. */
+/* Makes h->real the present file. */
 static int look(struct handle *h)
 {
     unsigned begun = atomic_load(&h->wal->begun);
@@ -137,7 +138,8 @@ static int look(struct handle *h)
     return rc;
 }
 
-/* What fails on the way is done again at the next attempt: SQLite writes the header anew then. */
+/* Begins a new file. If a step fails, the next attempt repeats it: SQLite then writes the header
+ * again. */
 static int begin_anew(struct handle *h)
 {
     sqlite3_int64 size = 0;
@@ -172,7 +174,7 @@ static int wal_read(sqlite3_file *file, void *into, int count, sqlite3_int64 at)
     return rc == SQLITE_OK ? h->real->pMethods->xRead(h->real, into, count, at) : rc;
 }
 
-/* The header is at 0, and only who begins writes it. */
+/* The header is at 0, and only a connection that begins the WAL again writes it. */
 static int wal_write(sqlite3_file *file, const void *bytes, int count, sqlite3_int64 at)
 {
     struct handle *h = (struct handle *)file;
@@ -210,7 +212,7 @@ static int wal_size(sqlite3_file *file, sqlite3_int64 *ret)
 static int wal_lock(sqlite3_file *file, int level)
 {
     (void)file;
-    (void)level; /* locks are the database's */
+    (void)level; /* only the database is locked */
     return SQLITE_OK;
 }
 
@@ -255,7 +257,8 @@ static const sqlite3_io_methods wal_methods = {
     .xDeviceCharacteristics = wal_device,
 };
 
-/* Reads before the file is opened, so that what another process begins from here on is seen. */
+/* Reads `begun` before the file is opened, so that a later begin by another connection is
+ * noticed. */
 static int open_wal(struct handle *h, const char *name, int flags, int *ret_flags)
 {
     h->wal = take_wal(name);

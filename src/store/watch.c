@@ -23,7 +23,7 @@ struct store_watch {
     struct store_watch *next;
     char *resource;
     char *namespace;
-    int64_t seen; /* told up to this version */
+    int64_t seen; /* version up to which changes were reported */
     bool dropped;
     store_watch_fn fn;
     void *arg;
@@ -117,7 +117,7 @@ void change_drop(struct store *store, size_t keep)
     }
 }
 
-/* ---- telling ---- */
+/* ---- reporting to the watchers ---- */
 
 static bool wants(const struct store_watch *watch, const struct store_change *change)
 {
@@ -169,8 +169,8 @@ void change_tell(struct store *store)
 
 /* ---- subscribing ---- */
 
-/* The log has no values of secrets. *ret stays NULL for a version that is not the object's last: a
- * later change follows in the log. */
+/* Reads the object itself, because the log does not have the values of secrets. *ret stays NULL for
+ * a version that is not the object's last: the log then has a later change. */
 static int fetch_version(struct store *store, const struct store_change *change, json_t **ret,
                          struct muster_err *err)
 {
@@ -212,7 +212,7 @@ static int replay_one(struct store_watch *watch, sqlite3_stmt *row, struct muste
     return 0;
 }
 
-/* A statement of its own: a callback may start another watch. */
+/* Uses a separate statement, because a callback may start another watch. */
 static int replay(struct store_watch *watch, int64_t after, struct muster_err *err)
 {
     struct store *store = watch->store;

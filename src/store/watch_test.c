@@ -41,7 +41,7 @@ static void label(struct fixture *f, const char *name, const char *value)
     assert_int_equal(store_update(f->store, "pods", object, STORE_ALL, NULL, &f->err), 0);
 }
 
-/* The same story is told to one who listens and to one who comes later, label changes included. */
+/* Early and late watchers get the same changes, label changes included. */
 static void late_and_early_watchers_hear_the_same(void **state)
 {
     (void)state;

@@ -11,7 +11,7 @@
 
 /* ---- create ---- */
 
-/* Events tell what happened lately: the oldest make room. */
+/* Removes the oldest events: events only report what happened recently. */
 static int bound_events(struct store *store, struct muster_err *err)
 {
     while (store->now.events > store->options.events_max) {
@@ -88,7 +88,7 @@ static bool finalized(const json_t *object)
            doc_int(object, "metadata.deletionGracePeriodSeconds", 0) == 0;
 }
 
-/* The last finalizer went from an object that waited for it. */
+/* Removes an object that waited for its last finalizer. */
 static int finalize(struct store *store, struct row *row, json_t *object, struct muster_err *err)
 {
     if (!finalizers_wait(row->object)) {
