@@ -5,23 +5,23 @@
  */
 #pragma once
 
-/* On the job, or on a replica's pod template. Shell words: stands for the image's ENTRYPOINT when a
+/* On the job, or on a replica's pod template. Shell words that replace the image's ENTRYPOINT if a
  * container has no command. */
 #define JOB_ANNOTATION_COMMAND "muster.dev/command"
 
-/* On the job. "ElasticDL": its pods are called as that tool calls them. */
+/* On the job. "ElasticDL": its pods are named as by that tool. */
 #define JOB_ANNOTATION_POD_NAMES "muster.dev/pod-names"
-/* On the job. "Master": the Master is no rank, but the coordinator of the Workers:
- * its end is the job's, once the Workers have ended. */
+/* On the job. "Master": the Master is not a rank, but the coordinator of the Workers. When the
+ * Workers have ended, its end is the end of the job. */
 #define JOB_ANNOTATION_COORDINATOR "muster.dev/coordinator"
-/* On the job. "N": the first N Workers have the PriorityClass "high", the others their template's.
- */
+/* On the job. "N": the first N Workers have the PriorityClass "high"; the others have the one of
+ * their template. */
 #define JOB_ANNOTATION_HIGH_WORKERS "muster.dev/high-priority-workers"
 
 /* On the job, written by the CLI at submit. */
-#define JOB_ANNOTATION_SUBMIT "muster.dev/submit" /* JSON {"cwd":…,"umask":N}: the submitter's */
+#define JOB_ANNOTATION_SUBMIT "muster.dev/submit" /* JSON {"cwd":…,"umask":N} of the submitter */
 #define JOB_ANNOTATION_ENVIRONMENT                                                                 \
-    "muster.dev/environment"                      /* ID of the values that lie beside the object */
+    "muster.dev/environment"                      /* ID of the values kept beside the object */
 #define JOB_ANNOTATION_IMAGES "muster.dev/images" /* JSON {"IMAGE":["word",…]}: from --image */
 #define JOB_ANNOTATION_LEASE "muster.dev/lease"   /* lease id, "run-PID-RANDOM" */
 #define JOB_ANNOTATION_STDIN "muster.dev/stdin"   /* the rank whose standard input is a client's */
@@ -29,25 +29,23 @@
 #define JOB_ANNOTATION_RUNTIME "muster.dev/runtime" /* "process" (default) or "podman" */
 #define JOB_ANNOTATION_GPU "muster.dev/gpu"         /* "share" or "none" */
 #define JOB_ANNOTATION_BACKEND                                                                     \
-    "muster.dev/backend" /* "muster": in the place of gloo or nothing                              \
-                          */
+    "muster.dev/backend" /* "muster": use it in place of gloo, or of no backend */
 #define JOB_ANNOTATION_SUCCESS_POLICY                                                              \
-    "muster.dev/success-policy" /* "AllRanks": succeeded when every rank is; or "Default" */
+    "muster.dev/success-policy" /* "AllRanks": succeeded when every rank has; or "Default" */
 #define JOB_ANNOTATION_STALL                                                                       \
-    "muster.dev/stall" /* a duration; "60s" when it is not there, "0": never */
+    "muster.dev/stall" /* a duration; "60s" if the annotation is absent; "0": never */
 
 #define JOB_ANNOTATION_MAX_RESTARTS                                                                \
-    "muster.dev/max-restarts" /* "N": a rank that fails ends all, which start anew, N times */
+    "muster.dev/max-restarts" /* "N": if a rank fails, all are started again, up to N times */
 
 /* On the job: why and how it is ended from outside. */
 #define JOB_ANNOTATION_STOP                                                                        \
-    "muster.dev/stop" /* text: why the job was ended from outside; the control core fails the job  \
-                       */
+    "muster.dev/stop" /* text: why it was ended from outside; the control core fails the job */
 #define JOB_ANNOTATION_STOP_SIGNAL                                                                 \
-    "muster.dev/stop-signal" /* with it, by the CLI: "SIGINT": what ranks get first; else SIGTERM  \
-                              */
+    "muster.dev/stop-signal" /* from the CLI: "SIGINT", the first signal to ranks; else SIGTERM */
 
-/* On the job, written by the controllers of earlier versions; .status.counters by now. */
+/* On the job, written by the controllers of earlier versions; now these values are in
+ * .status.counters. */
 #define JOB_ANNOTATION_FAILURES "muster.dev/failures"
 #define JOB_ANNOTATION_COUNTED "muster.dev/counted"
 #define JOB_ANNOTATION_RESTARTS "muster.dev/restarts"
@@ -57,11 +55,11 @@
 #define JOB_ANNOTATION_FIRST_RESTART "muster.dev/first-restart"
 #define JOB_ANNOTATION_LAST_RESTART "muster.dev/last-restart"
 
-/* On the pods of such a job, written by the controller. */
+/* On the pods of a job that restarts as a whole, written by the controller. */
 #define JOB_ANNOTATION_ATTEMPT                                                                     \
-    "muster.dev/attempt" /* restarts of the whole job before it was made */
+    "muster.dev/attempt" /* restarts of the whole job before the pod was made */
 
-/* A label, not an annotation, on each Event that is about a job or its pods: the job's uid. */
+/* The job's uid: a label, not an annotation, on each Event that is about a job or its pods. */
 #define JOB_LABEL_EVENT "muster.dev/job-uid"
 
 #define JOB_ANNOTATION_PREFIX "muster.dev/"

@@ -121,7 +121,7 @@ static void every_annotation_is_documented(void **state)
     free(text);
 }
 
-/* Whoever adds a field must say what happens to it, and mean it. */
+/* A new field must say what happens to it, and must not occur twice. */
 static void every_field_says_what_happens_to_it(void **state)
 {
     (void)state;

@@ -12,7 +12,7 @@
 
 enum { NAME_STEM_BYTES_MAX = 40, WORD_BYTES_MAX = 1 << 20 };
 
-/* What follows the last slash. */
+/* Returns what follows the last slash. */
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -72,8 +72,8 @@ static void add_variable(struct build *b, json_t *env, const char *name, const c
     build_add(b, env, variable);
 }
 
-/* The variables that torchrun sets for one process on a node. Several ranks share the machine's
- * cores, hence one thread each unless the user says otherwise. */
+/* Adds the variables that torchrun sets for one process on a node. Several ranks share the
+ * machine's cores, so each gets one thread unless the user wants another number. */
 static void add_environment(struct build *b, json_t *container, const struct job_command *options)
 {
     json_t *env = build_array_at(b, container, "env");
@@ -107,7 +107,7 @@ static void add_replica(struct build *b, json_t *specs, const char *role, int32_
     add_container(b, pod, options);
 }
 
-/* Words that no document can hold. */
+/* Refuses words that a document cannot contain. */
 static int check_words(const char *const *words, struct muster_err *err)
 {
     for (size_t i = 0; words && words[i]; i++) {
@@ -126,7 +126,8 @@ static int refuse(struct muster_err *err, const char *what, const char *text, co
     return muster_fail(err, MUSTER_EINVAL, "%s \"%.80s\" %s", what, text, fault);
 }
 
-/* The words a shell user gave, before they become fields that a checker would complain about. */
+/* Checks the words that a shell user gave, before they become fields about which a checker would
+ * complain. */
 static int check_options(const struct job_command *options, const char *name,
                          struct muster_err *err)
 {
@@ -147,7 +148,7 @@ static int check_options(const struct job_command *options, const char *name,
     return 0;
 }
 
-/* NULL without memory. */
+/* Returns NULL when out of memory. */
 static json_t *make_job(const struct job_command *options, const char *name)
 {
     struct build b = {0};

@@ -20,7 +20,7 @@
 
 enum { JOB_RANKS_MAX = 10000, JOB_NAME_BYTES = 64 };
 
-/* `= {0}` with ranks and command is a valid start; NULL and 0 leave a field out. */
+/* `= {0}` with ranks and command is a valid start; fields that are NULL or 0 are left out. */
 struct job_command {
     int32_t ranks;              /* 1 to JOB_RANKS_MAX */
     const char *const *command; /* argv, NULL-terminated, not empty */
@@ -32,13 +32,13 @@ struct job_command {
     struct job_override override;
 };
 
-/* Makes text of which Kubernetes' $(VAR) expansion makes `text` again: a $ before $ or ( is
- * doubled. NULL when it is not valid UTF-8. */
+/* Makes text from which Kubernetes' $(VAR) expansion makes `text` again: a $ before $ or ( is
+ * doubled. Returns NULL if `text` is not valid UTF-8. */
 json_t *job_literal(const char *text);
 
-/* "train" of python3 -u mine/train.py, "net" of python3 -m net, else the program's own name: a DNS
- * label. */
+/* Writes a name: "train" for python3 -u mine/train.py, "net" for python3 -m net, otherwise the
+ * program's own name, as a DNS label. */
 void job_name_of_command(const char *const *command, char ret[JOB_NAME_BYTES]);
 
-/* New reference in *ret. MUSTER_EINVAL names what is wrong with the options. */
+/* Returns a new reference in *ret. The error MUSTER_EINVAL names what is wrong with the options. */
 int job_from_command(const struct job_command *options, json_t **ret, struct muster_err *err);

@@ -159,7 +159,8 @@ static void the_name_is_made_from_the_script(void **state)
     }
 }
 
-/* Kubernetes would make $ of $$ and expand $(NAME); a shell's user means the words as they are. */
+/* Kubernetes would make $ of $$ and expand $(NAME), but a shell's user wants the words as they
+ * are. */
 static void dollars_are_kept(void **state)
 {
     (void)state;

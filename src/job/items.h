@@ -6,10 +6,10 @@
 
 #include <jansson.h>
 
-/* item, role and path are borrowed. path:
- * "spec.pytorchReplicaSpecs.ROLE.template.spec.LIST[INDEX]". Negative: the walk ends. */
+/* item, role and path are borrowed. path is
+ * "spec.pytorchReplicaSpecs.ROLE.template.spec.LIST[INDEX]". A negative result ends the walk. */
 typedef int job_item_fn(void *context, const json_t *item, const char *role, const char *path);
 
-/* list: "containers", "initContainers" or "volumes". Returns the negative result that ended the
- * walk, else 0. */
+/* `list` is "containers", "initContainers" or "volumes". Returns the negative result that ended the
+ * walk, otherwise 0. */
 int job_each_item(const json_t *job, const char *list, job_item_fn *each, void *context);

@@ -86,7 +86,7 @@ static const json_t *read_array(struct reader *r, const json_t *doc, const char 
     return value;
 }
 
-/* The index of the word in `names`, `otherwise` when the field is missing. */
+/* Returns the index of the word in `names`, or `fallback` if the field is missing. */
 static int read_word(struct reader *r, const json_t *doc, const char *path,
                      const char *const *names, int count, int fallback)
 {
@@ -145,7 +145,8 @@ static void read_replicas(struct reader *r, struct job *job)
     }
 }
 
-/* The deprecated field is a number upstream; environment variables want text. */
+/* Returns the deprecated field as text: it is a number upstream, but environment variables need
+ * text. */
 static const char *elastic_nproc(struct reader *r, const json_t *policy, struct job *job)
 {
     const json_t *value = doc_at(policy, "nProcPerNode");
@@ -200,7 +201,8 @@ static void read_run_policy(struct reader *r, struct job *job)
     job->managed_by = read_text(r, policy, "managedBy", NULL);
 }
 
-/* Whatever else it says is a cluster's: an annotation makes no job unreadable. */
+/* Whether the annotation is this word. Other values are for a cluster: no annotation makes a job
+ * unreadable. */
 static bool says(const json_t *object, const char *annotation, const char *word)
 {
     const json_t *notes = doc_at(object, "metadata.annotations");

@@ -43,7 +43,7 @@ struct job_elastic {
     bool standalone;
     const char *nproc_per_node; /* deprecated field, as text; NULL: not set */
     int32_t max_restarts;       /* JOB_UNSET: not set */
-    const json_t *metrics;      /* array or NULL: presence asks for an autoscaler */
+    const json_t *metrics;      /* array or NULL: if present, an autoscaler is wanted */
 };
 
 struct job {
@@ -57,38 +57,37 @@ struct job {
     int64_t active_deadline_s; /* JOB_UNSET: none */
     int64_t backoff_limit;     /* JOB_UNSET: none */
     bool suspend;
-    int32_t max_restarts; /* of all ranks together, our annotation; JOB_UNSET: none */
-    bool all_ranks;   /* success policy AllRanks: succeeded when every replica of every role is */
-    bool coordinated; /* the Master is the Workers' coordinator, and no rank */
-    bool elasticdl_names;   /* of the pods */
-    int32_t high_workers;   /* the first Workers, of PriorityClass "high"; JOB_UNSET: as template */
+    int32_t max_restarts; /* restarts of all ranks together, our annotation; JOB_UNSET: none */
+    bool all_ranks;   /* success policy AllRanks: succeeded when all replicas of all roles are */
+    bool coordinated; /* the Master is the Workers' coordinator, and not a rank */
+    bool elasticdl_names;   /* names of the pods */
+    int32_t high_workers;   /* number of Workers of PriorityClass "high"; JOB_UNSET: as template */
     const char *managed_by; /* NULL: us */
     const char *nproc_per_node; /* "auto" by default; NULL when only the elastic field is set */
     struct job_elastic elastic;
-    json_t
-        *elastic_nproc; /* owns the text of elastic.nproc_per_node when the user wrote a number */
+    json_t *elastic_nproc; /* owns the text of elastic.nproc_per_node if the user wrote a number */
 };
 
-/* The object must have passed job_check without errors; what is malformed all the same gives
- * MUSTER_EDATA. */
+/* The object must have passed job_check without errors; if it is malformed nevertheless, the result
+ * is MUSTER_EDATA. */
 int job_read(json_t *object, struct job *ret, struct muster_err *err);
-/* The number of an annotation of the object, 0 to 99999. JOB_UNSET: it is absent, or no number,
- * which job_check reports. */
+/* Returns the number in an annotation of the object, 0 to 99999. JOB_UNSET: the annotation is
+ * absent or not a number, which job_check reports. */
 int32_t job_annotated_number(const json_t *object, const char *annotation);
 void job_done(struct job *job);
 
-/* The condition of that type when it is True; borrowed, NULL otherwise. */
+/* Returns the condition of that type if it is True, borrowed; otherwise NULL. */
 const json_t *job_condition(const json_t *object, const char *type);
 
-/* Succeeded or Failed is True in the stored object. */
+/* Whether Succeeded or Failed is True in the stored object. */
 bool job_is_finished(const json_t *object);
 
 int32_t job_total_replicas(const struct job *job);
 
-/* "Master", "master"; "OnFailure" …: the words of the API. */
+/* Return the words of the API: "Master", "master"; "OnFailure" …. */
 const char *job_role_name(enum job_role role);
 const char *job_role_lower(enum job_role role);
 const char *job_restart_policy_name(enum job_restart_policy policy);
 
-/* The container called pytorch, index 0 when none is. Borrowed. */
+/* Returns the container called pytorch, or the first one if there is none. Borrowed. */
 const json_t *job_main_container(const struct job_replica *replica);

@@ -27,7 +27,7 @@ static int check_quantity(const char *option, const char *text, const char *form
     return good ? 0 : refuse(err, option, text, form);
 }
 
-/* "4" is four bytes: a unit was forgotten. */
+/* Refuses "4", which is four bytes: a unit was forgotten. */
 static int check_bytes(const char *text, struct muster_err *err)
 {
     double bytes;
@@ -98,7 +98,7 @@ static void set_resources(struct build *b, json_t *container, const struct job_o
 
 /* --- claims --- */
 
-/* "claim", "claim-2" …: the first that no volume of the pod has. */
+/* Writes the first of "claim", "claim-2" … that is not the name of a volume of the pod. */
 static void free_volume_name(const json_t *volumes, char ret[VOLUME_NAME_BYTES])
 {
     snprintf(ret, VOLUME_NAME_BYTES, "claim");
@@ -138,7 +138,7 @@ static int override_replica(json_t *replica, const struct job_override *o, struc
     json_t *containers = doc_at(pod, "containers");
     json_t *container = (json_t *)(uintptr_t)doc_find(containers, "name", "pytorch");
     if (!container) {
-        return 0; /* the check has said so */
+        return 0; /* the check reports this */
     }
     set_resources(&b, container, o);
     build_text(&b, container, "workingDir", o->working_dir);

@@ -10,8 +10,8 @@
 #include <stddef.h>
 
 struct job_claim {
-    const char *name; /* of a PersistentVolumeClaim */
-    const char *path; /* where the container sees it */
+    const char *name; /* name of a PersistentVolumeClaim */
+    const char *path; /* mount path in the container */
 };
 
 /* `= {0}` changes nothing. */
@@ -24,7 +24,7 @@ struct job_override {
     size_t claim_count;
 };
 
-/* A limit also removes the request of the same resource, which then is the limit, as in Kubernetes.
- * MUSTER_EINVAL names the option that is wrong, or the mount that is there already; the job may be
- * changed in part then. */
+/* Changes the job. A limit also removes the request of the same resource, which is then equal to
+ * the limit, as in Kubernetes. The error MUSTER_EINVAL names the option that is wrong, or the mount
+ * that already exists; the job may then be partly changed. */
 int job_override(json_t *job, const struct job_override *override, struct muster_err *err);

@@ -15,7 +15,7 @@ enum { EXCERPT_BYTES = 40, MESSAGE_BYTES = 160 };
 struct pass {
     struct job_problems *problems;
     const char *end;
-    int line; /* of the last problem: one for each line is enough */
+    int line; /* line of the last problem: one problem per line is enough */
     enum paste_verdict verdict;
 };
 
@@ -34,11 +34,11 @@ static bool starts(const char *at, const char *end, const char *with)
     return (size_t)(end - at) >= length && memcmp(at, with, length) == 0;
 }
 
-/* --- texts that are no YAML at all --- */
+/* --- texts that are not YAML at all --- */
 
 static const struct foreign {
-    const char *start; /* of a line */
-    bool first_only;   /* of the text's first line only */
+    const char *start; /* start of a line */
+    bool first_only;   /* only in the text's first line */
     const char *what;
     const char *hint;
 } foreigners[] = {
@@ -71,7 +71,7 @@ static bool check_line(struct pass *p, const char *at, struct yaml_place place, 
     return false;
 }
 
-/* Lines, not values: a block scalar may hold any of these, but then it is indented. */
+/* Checks lines, not values: a block scalar may contain any of these, but then it is indented. */
 static bool check_foreign(struct pass *p, const char *text)
 {
     bool first = true;
@@ -129,7 +129,7 @@ static bool check_mark(struct pass *p, const struct yaml_scan_char *c)
 
 /* --- templates --- */
 
-/* "{{ .Values.x }}" with what stands in it, cut short. */
+/* Copies "{{ .Values.x }}" with its content, cut short. */
 static void excerpt(const char *at, const char *end, const char *close, char ret[EXCERPT_BYTES + 4])
 {
     size_t length = 0;
@@ -147,7 +147,8 @@ static void excerpt(const char *at, const char *end, const char *close, char ret
     text_copy(ret, EXCERPT_BYTES + 4, cut);
 }
 
-/* What follows "{{" in Helm's language, and hardly in a text that only has braces. */
+/* Whether the text after "{{" is in Helm's language; text that only has braces hardly has these
+ * words. */
 static bool is_helm(const char *at, const char *end)
 {
     static const char *const words[] = {".Values", ".Release", ".Chart",  "include ", "template ",
@@ -174,7 +175,8 @@ static void say_template(struct pass *p, const struct yaml_scan_char *c, const c
     say(p, c->place, hint, message);
 }
 
-/* Text may hold any of it in quotes, but no YAML value begins so without. */
+/* Checks for templates. Text in quotes may contain them, but no YAML value begins like this without
+ * quotes. */
 static void check_template(struct pass *p, const struct yaml_scan_char *c)
 {
     bool illegal = !c->quoted && (c->start || c->flow);
@@ -208,7 +210,7 @@ enum paste_verdict paste_check(const char *text, size_t bytes, struct job_proble
 
 /* --- values --- */
 
-/* How many letters of a name stand at `at`. */
+/* Returns the number of letters of a name that begin at `at`. */
 static size_t name_length(const char *at)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";

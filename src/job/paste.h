@@ -9,13 +9,13 @@
 
 enum paste_verdict {
     PASTE_CLEAN,
-    PASTE_MARKS,   /* some places are wrong, and said; the rest may be looked at */
-    PASTE_FOREIGN, /* it is no YAML, and that was said */
+    PASTE_MARKS,   /* some places are wrong, and were reported; the rest can be checked */
+    PASTE_FOREIGN, /* it is not YAML, and this was reported */
 };
 
-/* Adds an error for each line that has such a thing, with its place and what to do. */
+/* Adds an error for each line with such text, with its place and what to do. */
 enum paste_verdict paste_check(const char *text, size_t bytes, struct job_problems *problems);
 
-/* Why `text`, which is no valid value, looks as it does: a hint when it is an unfilled template or
- * a placeholder ("${NAME}", "{{ .Values.name }}", "<your-image>"), else NULL. */
+/* Returns a hint if `text`, which is not a valid value, is an unfilled template or a placeholder
+ * ("${NAME}", "{{ .Values.name }}", "<your-image>"), otherwise NULL. */
 const char *paste_template_hint(const char *text);

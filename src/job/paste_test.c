@@ -11,7 +11,7 @@ static void templates_are_told_from_text(void **state)
     (void)state;
     static const struct {
         const char *text;
-        const char *hint; /* a word of it; NULL: no template */
+        const char *hint; /* a word of it; NULL: not a template */
     } cases[] = {
         {"${NAME}", "envsubst"},
         {"$NAME", "envsubst"},
@@ -40,7 +40,7 @@ static enum paste_verdict verdict(const char *text)
 {
     struct job_problems problems;
     size_t bytes = strlen(text);
-    char *exact = malloc(bytes + !bytes); /* nothing behind it may be read */
+    char *exact = malloc(bytes + !bytes); /* nothing after it may be read */
     assert_non_null(exact);
     memcpy(exact, text, bytes);
     job_problems_init(&problems, 10);

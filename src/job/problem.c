@@ -32,8 +32,8 @@ void job_problems_done(struct job_problems *p)
     *p = (struct job_problems){0};
 }
 
-/* Messages quote the file, which may hold anything, and cut it anywhere: one line of UTF-8, and no
- * terminal control. */
+/* Makes a message printable: one line of UTF-8, without terminal controls. Messages quote the file,
+ * which may contain anything, and may cut it anywhere. */
 static char *printable(char *text)
 {
     json_t *whole = text ? json_string(text) : NULL;
@@ -54,7 +54,7 @@ static char *printable(char *text)
     return text;
 }
 
-/* A new last problem, zeroed; NULL when the list is full or memory is. */
+/* Returns a new last problem, zeroed, or NULL if the list is full or out of memory. */
 static struct job_problem *grow(struct job_problems *p)
 {
     if (p->count >= p->max) {
@@ -137,7 +137,7 @@ void job_problems_drop(struct job_problems *p, size_t from,
     p->count = kept < p->count ? kept : p->count;
 }
 
-/* Orders by the place in the document; what has no place comes first. */
+/* Orders by the place in the document; problems without a place come first. */
 static int compare(const void *left, const void *right)
 {
     const struct job_problem *a = *(const struct job_problem *const *)left;

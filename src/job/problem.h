@@ -28,7 +28,7 @@ struct job_problem {
     char *path;         /* "spec.pytorchReplicaSpecs.Master.replicas", "" for the whole */
     char *message;      /* "must be 1" */
     char *hint;         /* "did you mean …?", or NULL */
-    const char *reason; /* static: what a program may know it by ("InsufficientGPUs"), or NULL */
+    const char *reason; /* static: the reason, for programs ("InsufficientGPUs"), or NULL */
 };
 
 struct job_problems {
@@ -36,11 +36,11 @@ struct job_problems {
     size_t count;
     size_t max;
     size_t dropped;
-    size_t errors; /* of severity JOB_ERROR, dropped ones too */
-    bool advice;   /* set by the caller (lint): notes on what the file needs from elsewhere */
-    bool verbose;  /* set by the caller: notes also say of each field how it is supported */
-    bool cluster;  /* set by the caller: it runs on a cluster, so what only this machine cannot do,
-                      or only another operator does, is no problem */
+    size_t errors; /* number of JOB_ERROR problems, with dropped ones */
+    bool advice;   /* set by the caller (lint): also note what the file needs from elsewhere */
+    bool verbose;  /* set by the caller: also note how each field is supported */
+    bool cluster;  /* set by the caller: the job runs on a cluster, so what only this machine cannot
+                      do, or what only another operator does, is not a problem */
 };
 
 void job_problems_init(struct job_problems *p, size_t max);
@@ -51,10 +51,10 @@ void job_problem_add(struct job_problems *p, enum job_severity severity, const c
                      const char *hint, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
-/* The reason of the problem that was added last; static text. */
+/* Sets the reason of the problem that was added last; static text. */
 void job_problem_reason(struct job_problems *p, const char *reason);
 
-/* The same with a place; 0, 0 when it is unknown. */
+/* The same with a place; it is 0, 0 if unknown. */
 void job_problem_place(struct job_problems *p, enum job_severity severity, struct yaml_place place,
                        const char *path, const char *hint, const char *format, ...)
     __attribute__((format(printf, 6, 7)));
@@ -62,10 +62,10 @@ void job_problem_vplace(struct job_problems *p, enum job_severity severity, stru
                         const char *path, const char *hint, const char *format, va_list args)
     __attribute__((format(printf, 6, 0)));
 
-/* Takes back those from index `from` on of which `drop` is true. */
+/* Removes the problems from index `from` on for which `drop` returns true. */
 void job_problems_drop(struct job_problems *p, size_t from,
                        bool (*drop)(const struct job_problem *problem, void *arg), void *arg);
 
-/* "job.yaml:6:1: error: pytorchReplicaSpecs: … (did you mean …?)", a line each, in order of place.
- */
+/* Prints "job.yaml:6:1: error: pytorchReplicaSpecs: … (did you mean …?)", one problem per line, in
+ * order of place. */
 void job_problems_print(const struct job_problems *p, const char *file, struct buf *out);

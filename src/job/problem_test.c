@@ -63,7 +63,7 @@ static void control_bytes_and_long_texts_cannot_spoil_a_terminal(void **state)
     assert_string_equal(p.list[2].path, "??2J");
     assert_string_equal(p.list[2].hint, "é");
     assert_string_equal(p.list[2].message, "aé");
-    assert_string_equal(p.list[3].message, "a?"); /* cut within a letter */
+    assert_string_equal(p.list[3].message, "a?"); /* cut within a character */
     job_problems_done(&p);
 }
 

@@ -73,7 +73,7 @@ const struct schema_field *schema_nearest(enum schema_type type, const char *nam
         size_t far = text_distance(name, fields[i].name);
         bool contained = length >= 4 && strcasestr(fields[i].name, name) != NULL;
         if (contained && far > DISTANCE_MAX) {
-            far = DISTANCE_MAX; /* replicaSpecs for pytorchReplicaSpecs */
+            far = DISTANCE_MAX; /* finds pytorchReplicaSpecs for replicaSpecs */
         }
         if (far < best && (contained || far * 2 < length)) {
             best = far;
@@ -83,7 +83,8 @@ const struct schema_field *schema_nearest(enum schema_type type, const char *nam
     return nearest;
 }
 
-/* Depth-first to a fixed depth; the caller deepens it, so that the shallowest place is found. */
+/* Searches depth-first to a fixed depth; the caller increases it, so that the shallowest place is
+ * found. */
 static bool find_at_depth(enum schema_type type, const char *name, int depth, char *path,
                           size_t path_bytes, size_t used)
 {
@@ -120,7 +121,7 @@ static bool known_anywhere(const char *name)
 bool schema_find_below(enum schema_type type, const char *name, char *ret_path, size_t path_bytes)
 {
     if (!known_anywhere(name)) {
-        return false; /* most names that nobody knows: the search below costs a millisecond */
+        return false; /* true for most unknown names; the search below costs a millisecond */
     }
     for (int depth = 0; depth < DEPTH_MAX; depth++) {
         if (find_at_depth(type, name, depth, ret_path, path_bytes, 0)) {

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The types that fields may be of: one X(name, title) each. */
+/* The types that fields may have: X(name, title) for each. */
 #define SCHEMA_TYPES                                                                               \
     X(job, "PyTorchJob")                                                                           \
     X(config_map, "ConfigMap")                                                                     \
@@ -72,7 +72,7 @@ enum schema_kind {
     SCHEMA_LIST,         /* of objects of a type */
 };
 
-/* What text must look like (job/text.h says it in words). */
+/* The form that text must have (job/text.h describes it in words). */
 enum schema_form {
     SCHEMA_FREE,
     SCHEMA_WORDS,      /* one of field->words */
@@ -96,7 +96,7 @@ enum schema_support {
 };
 
 struct schema_field {
-    enum schema_type type; /* that has this field */
+    enum schema_type type; /* the type that has this field */
     const char *name;
     enum schema_kind kind;
     enum schema_type of; /* SCHEMA_OBJECT, SCHEMA_LIST */
@@ -106,20 +106,20 @@ struct schema_field {
     int64_t max;
     bool required;
     enum schema_support support;
-    const char *says; /* one sentence: what happens to the field on this machine */
+    const char *says; /* a sentence: what happens to the field on this machine */
 };
 
-/* NULL when the type has no such field. */
+/* Returns NULL if the type has no such field. */
 const struct schema_field *schema_find(enum schema_type type, const char *name);
 
-/* The fields of all types, those of one type side by side, in the tables' order. */
+/* Returns the fields of all types, in the order of the tables; fields of one type are together. */
 const struct schema_field *schema_fields(size_t *ret_count);
 
 const char *schema_title(enum schema_type type);
 
-/* The known field nearest to a misspelt name; NULL when none is near. */
+/* Returns the known field nearest to a misspelt name, or NULL if none is near. */
 const struct schema_field *schema_nearest(enum schema_type type, const char *name);
 
-/* Looks for a field of that very name below `type`, the shallowest first, and writes how it is
- * reached ("template.spec.containers[0]", "" for the type itself). False when there is none. */
+/* Searches for a field of exactly that name below `type`, the shallowest first, and writes the path
+ * to it ("template.spec.containers[0]", "" for the type itself). Returns false if there is none. */
 bool schema_find_below(enum schema_type type, const char *name, char *ret_path, size_t path_bytes);

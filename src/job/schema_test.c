@@ -39,7 +39,7 @@ static void misplaced_names_find_the_shallowest_place(void **state)
     (void)state;
     static const struct {
         const char *name;
-        const char *below; /* NULL: nowhere */
+        const char *below; /* NULL: found nowhere */
     } cases[] = {
         {"spec", ""},
         {"pytorchReplicaSpecs", "spec"},

@@ -4,8 +4,9 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Source for launchers: torch.distributed.elastic's agent, Open MPI (PRRTE), MPICH's Hydra, Intel
- * MPI, Slurm, Flux, PALS, JSM. For us: control/content/environment.c, daemon/machine/launch.c. */
+/* Sources for launchers: torch.distributed.elastic's agent, Open MPI (PRRTE), MPICH's Hydra, Intel
+ * MPI, Slurm, Flux, PALS, JSM. For muster: control/content/environment.c,
+ * daemon/machine/launch.c. */
 const struct shell_variable shell_variables[] = {
     {"PATH", VARIABLE_LISTED | VARIABLE_LOCAL},
     {"HOME", VARIABLE_LISTED | VARIABLE_LOCAL},

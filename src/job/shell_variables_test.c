@@ -69,8 +69,8 @@ static void names_are_of_kinds(void **state)
     }
 }
 
-/* Each pattern of a kind stands, in backquotes, in the line of docs/environment.md that begins with
- * the kind's name. */
+/* Each pattern of a kind is in backquotes in the line of docs/environment.md that begins with the
+ * name of the kind. */
 static void the_page_has_every_name(void **state)
 {
     (void)state;

@@ -97,7 +97,7 @@ static const char *qualified_fault(const char *text)
     return (slash && subdomain_fault(domain)) || !*name || label_value_fault(name) ? must : NULL;
 }
 
-/* Since Kubernetes 1.34 any printable ASCII but '=' will do. */
+/* Since Kubernetes 1.34, any printable ASCII except '=' is valid. */
 static const char *env_name_fault(const char *text)
 {
     if (!*text) {
@@ -166,7 +166,7 @@ const char *job_text_fault(enum schema_form form, const char *text)
     return NULL;
 }
 
-/* A letter or digit of a name, or '-' for anything else. */
+/* Returns a letter or digit that a name may have, or '-' for any other character. */
 static char mend_char(enum schema_form form, char c)
 {
     c = one_of(c, UPPER) ? (char)(c - 'A' + 'a') : c;

@@ -96,7 +96,7 @@ static void bad_names_are_mended(void **state)
     }
 }
 
-/* Bad names of every length, made of letters that names may and may not have. */
+/* Bad names of every length, from letters that names may have and others. */
 static void what_is_proposed_is_good(void **state)
 {
     (void)state;

@@ -11,7 +11,7 @@
 
 enum { ALLOCATIONS_MAX = 20000 };
 
-static long countdown; /* allocations until one fails; below 0: none does */
+static long countdown; /* allocations until one fails; below 0: none fails */
 
 static void *scarce_malloc(size_t size)
 {
@@ -63,7 +63,7 @@ static void a_file_is_read_or_refused(void **state)
         while (k < ALLOCATIONS_MAX && read_with_failure(text, bytes, k)) {
             k++;
         }
-        assert_in_range(k, 100, ALLOCATIONS_MAX - 1); /* it took that many, and then none failed */
+        assert_in_range(k, 100, ALLOCATIONS_MAX - 1); /* so many were needed; then none failed */
         free(text);
     }
 }

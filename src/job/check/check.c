@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The kinds a file may hold, and what is checked beyond their fields. */
+/* The kinds that a file may contain, and the check of each beyond the check of its fields. */
 static const struct kind {
     const char *kind;
     const char *api_version;
@@ -47,7 +47,8 @@ static const struct kind *find_kind(const char *name)
     return NULL;
 }
 
-/* How long a name of this object may be, and what is appended to it ("" but for jobs). */
+/* Returns how long a name of this object may be, and what is appended to it ("" except for
+ * jobs). */
 static size_t name_max(const json_t *object, const struct kind *kind, char *ret_suffix,
                        size_t bytes)
 {
@@ -84,7 +85,7 @@ static void check_name_text(struct check *c, const char *text, enum schema_form 
     }
 }
 
-/* The API appends five characters to it. */
+/* Checks generateName. The API appends five characters to it. */
 static void check_generate_name(struct check *c, const char *text, enum schema_form form,
                                 size_t max, const char *suffix)
 {
@@ -119,7 +120,7 @@ static void check_name(struct check *c, const json_t *object, const struct kind 
     }
 }
 
-/* Label values are selected by, which is why they have a form; annotations have none. */
+/* Label values must have a form, because objects are selected by them; annotations need no form. */
 static void check_labels(struct check *c, const json_t *labels)
 {
     const char *key;
@@ -198,7 +199,7 @@ static void check_owners(struct check *c, const json_t *owners)
     check_leave(c, top);
 }
 
-/* A name with a domain, or one that Kubernetes has for itself; a custom resource may have any. */
+/* A finalizer must have a domain, or be one of Kubernetes' own; a custom resource may have any. */
 static void check_finalizers(struct check *c, const json_t *finalizers, bool custom)
 {
     static const char *const own[] = {"kubernetes", "orphan", "foregroundDeletion"};
@@ -221,12 +222,12 @@ static void check_finalizers(struct check *c, const json_t *finalizers, bool cus
     check_leave(c, top);
 }
 
-/* kind: NULL for one that only the API knows. */
+/* `kind` is NULL for a kind that only the API knows. */
 static void check_metadata(struct check *c, const json_t *object, const struct kind *kind)
 {
     const json_t *metadata = doc_at(object, "metadata");
     if (!json_is_object(metadata)) {
-        return; /* said already */
+        return; /* already reported */
     }
     size_t mark = check_enter(c, "metadata");
     check_name(c, object, kind, kind ? kind->name_form : SCHEMA_SUBDOMAIN);
@@ -314,8 +315,9 @@ static bool is_no_error(const struct job_problem *problem, void *arg)
     return problem->severity != JOB_ERROR;
 }
 
-/* The schema's remarks are about templates, whose restartPolicy is overwritten and whose fields
- * somebody wrote; kubectl run fills in some. Of a pod only what is wrong is said. */
+/* Reports only errors of a pod. The schema's warnings and notes are about templates, whose
+ * restartPolicy is overwritten and whose fields a user wrote; in a pod, kubectl run fills in some
+ * fields. */
 void job_check_pod(const json_t *object, struct job_problems *problems)
 {
     struct check c;
@@ -327,7 +329,7 @@ void job_check_pod(const json_t *object, struct job_problems *problems)
     job_problems_drop(problems, from, is_no_error, NULL);
 }
 
-/* Set-to-unset and unset-to-set pass for the queue, as upstream's transition rule has it. */
+/* Setting or removing the queue is allowed, as in upstream's transition rule. */
 void job_check_update(const json_t *before, const json_t *after, struct job_problems *problems)
 {
     static const struct {

@@ -28,7 +28,7 @@ static bool has_elasticdl_names(const json_t *job)
     return names && strcmp(names, "ElasticDL") == 0;
 }
 
-/* Pods and their services are called <job>-<role>-<index>, and a service's name is a DNS label. */
+/* Pods and their services are named <job>-<role>-<index>, and a service's name is a DNS label. */
 size_t check_job_name_max(const json_t *job, char *ret_suffix, size_t suffix_bytes)
 {
     const json_t *specs = doc_at(job, "spec.pytorchReplicaSpecs");
@@ -65,7 +65,7 @@ static void check_words(struct check *c, const json_t *object, const char *annot
     shell_free(words);
 }
 
-/* other: NULL when there is only one. */
+/* `other` is NULL if only one value is allowed. */
 static void check_annotation_choice(struct check *c, const json_t *object, const char *annotation,
                                     const char *one, const char *other, const char *hint)
 {
@@ -80,7 +80,8 @@ static void check_annotation_choice(struct check *c, const json_t *object, const
     }
 }
 
-/* What restarts a rank by itself leaves nothing to restart together. */
+/* Refuses restart policies that restart a rank by itself: they leave nothing to restart
+ * together. */
 static void check_restart_policies(struct check *c, const json_t *specs)
 {
     const char *role;
@@ -100,7 +101,7 @@ static void check_restart_policies(struct check *c, const json_t *specs)
     }
 }
 
-/* Whether the annotation is there, and a number. */
+/* Whether the annotation is present, and is a number. */
 static bool check_number(struct check *c, const json_t *object, const char *annotation)
 {
     const json_t *notes = doc_at(object, "metadata.annotations");
@@ -137,7 +138,7 @@ static void check_duration(struct check *c, const json_t *object, const char *an
 
 /* --- replicas --- */
 
-/* A negative number was said already. */
+/* Negative numbers were reported before. */
 static void check_counts(struct check *c, const json_t *specs)
 {
     const json_t *master = json_object_get(specs, "Master");
@@ -276,8 +277,8 @@ static const char *annotation_of(const json_t *annotations, const char *name)
     return text ? text : "";
 }
 
-/* It comes with a job that was exported after it had been ended; lint alone knows that no job is to
- * be ended by this file. */
+/* Warns of the annotation for ending a job. It is in a job that was exported after it had been
+ * ended; only lint knows that this file is not meant to end a job. */
 static void check_stop(struct check *c, const json_t *annotations)
 {
     if (c->problems->advice && json_object_get(annotations, JOB_ANNOTATION_STOP)) {

@@ -15,7 +15,7 @@ enum { KEY_BYTES_MAX = 253, DATA_BYTES_MAX = 1 << 20 };
 static const struct type {
     const char *type;
     const char *keys[2];
-    bool any; /* one of them will do */
+    bool any; /* one of the keys is enough */
 } types[] = {
     {"kubernetes.io/tls", {"tls.crt", "tls.key"}, false},
     {"kubernetes.io/dockerconfigjson", {".dockerconfigjson", NULL}, false},
@@ -70,7 +70,7 @@ static void check_key_is_once(struct check *c, const json_t *object)
     check_leave(c, mark);
 }
 
-/* Four characters of base64 are three bytes. */
+/* Counts the bytes: four characters of base64 are three bytes. */
 static size_t count_bytes(const json_t *section, bool base64)
 {
     const char *key;
@@ -129,7 +129,8 @@ static void check_keys(struct check *c, const json_t *secret, const struct type 
     check_leave(c, mark);
 }
 
-/* A file of registries' passwords, which nobody could read. What is in it is not repeated. */
+/* Checks a file with passwords of registries, which must be JSON to be readable. The message does
+ * not repeat its content. */
 static void check_registries(struct check *c, const json_t *secret, const char *key)
 {
     const char *plain = json_string_value(json_object_get(doc_at(secret, "stringData"), key));
@@ -174,7 +175,7 @@ static void check_storage(struct check *c, const json_t *spec)
     const json_t *storage = doc_at(spec, "resources.requests.storage");
     double bytes = json_number_value(storage);
     if (json_is_string(storage) && !quantity_read(json_string_value(storage), &bytes)) {
-        return; /* said already */
+        return; /* already reported */
     }
     size_t mark = check_enter(c, "resources");
     if (!storage) {
@@ -196,7 +197,8 @@ static void check_class(struct check *c, const json_t *spec)
     }
 }
 
-/* `object` has a spec as a PersistentVolumeClaim has: a claim itself, or a template of one. */
+/* `object` has a spec like that of a PersistentVolumeClaim: it is a claim itself, or a template of
+ * a claim. */
 void check_claim(struct check *c, const json_t *object)
 {
     static const char modes[] = "ReadWriteOnce ReadOnlyMany ReadWriteMany ReadWriteOncePod";
@@ -206,7 +208,7 @@ void check_claim(struct check *c, const json_t *object)
     size_t index;
     json_t *mode;
     if (!json_is_object(spec)) {
-        return; /* said already */
+        return; /* already reported */
     }
     size_t top = check_enter(c, "spec");
     if (json_array_size(access) == 0) {

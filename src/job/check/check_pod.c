@@ -14,8 +14,8 @@ static const char *name_of(const json_t *object)
     return doc_text(object, "name", "");
 }
 
-/* Says which elements of a list repeat the name of an earlier one. `seen` maps names to anything.
- */
+/* Reports the elements of a list that repeat the name of an earlier one. `seen` maps names to any
+ * value. */
 static void check_unique(struct check *c, const json_t *list, const char *key,
                          enum job_severity severity, json_t *seen, const char *consequence)
 {
@@ -36,7 +36,7 @@ static void check_unique(struct check *c, const json_t *list, const char *key,
 
 /* --- environment --- */
 
-/* Fields of a pod that a variable may hold (Kubernetes, "Downward API"). */
+/* Whether it is a field of a pod that a variable may contain (Kubernetes, "Downward API"). */
 static bool known_field(const char *path)
 {
     static const char *const paths[] = {
@@ -62,7 +62,7 @@ static void check_field_ref(struct check *c, const json_t *source)
     }
 }
 
-/* Limits and requests of a container that a variable may hold. */
+/* Whether it is a limit or request of a container that a variable may contain. */
 static bool known_resource(const char *name)
 {
     static const char *const names[] = {"cpu", "memory", "ephemeral-storage"};
@@ -84,7 +84,7 @@ static void check_resource_ref(struct check *c, const json_t *source)
     }
 }
 
-/* ${NAME}, which a shell would expand. */
+/* Whether the text contains ${NAME}, which a shell would expand. */
 static bool shell_variable(const char *text)
 {
     const char *open = strstr(text, "${");
@@ -176,7 +176,7 @@ static void check_volume(struct check *c, const json_t *volume)
     }
 }
 
-/* The names of claim templates are volumes' names. */
+/* Checks claim templates; their names are also names of volumes. */
 static void check_claim_templates(struct check *c, const json_t *replica_spec, json_t *names)
 {
     size_t top = check_enter(c, "volumeClaimTemplates");
@@ -203,7 +203,7 @@ static void check_claim_templates(struct check *c, const json_t *replica_spec, j
     check_leave(c, top);
 }
 
-/* Adds the names of the pod's volumes. */
+/* Checks the volumes and adds their names. */
 static void check_volumes(struct check *c, const json_t *pod, json_t *names)
 {
     const json_t *volumes = doc_at(pod, "volumes");
@@ -236,7 +236,8 @@ static void check_container(struct check *c, const json_t *container, const json
     check_leave(c, mark);
 }
 
-/* Four of the nine examples of upstream name no command: there the image's own runs. */
+/* Notes a missing command. Four of the nine examples of upstream have no command: the image's own
+ * command then runs. */
 static void check_command(struct check *c, const json_t *container)
 {
     if (c->problems->advice && !c->entrypoint_known && !doc_at(container, "command") &&
@@ -268,7 +269,7 @@ static void check_containers(struct check *c, const json_t *pod, const char *key
     check_leave(c, top);
 }
 
-/* The rank runs in the container called pytorch; what it runs must be known. */
+/* Checks that there is a container called pytorch: the rank runs in it. */
 static void check_rank(struct check *c, const json_t *containers)
 {
     size_t index;
@@ -290,7 +291,8 @@ static void check_rank(struct check *c, const json_t *containers)
     }
 }
 
-/* `volumes`: names that mounts may have besides those of the pod's volumes, which it adds. */
+/* `volumes` has names that mounts may use in addition to the pod's volumes, whose names are
+ * added. */
 static void check_pod_spec(struct check *c, const json_t *pod, json_t *volumes)
 {
     json_t *names = json_object();

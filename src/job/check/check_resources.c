@@ -19,15 +19,15 @@ static bool quantity_of(const json_t *value, double *ret)
 
 /* --- names --- */
 
-/* Resources of Kubernetes itself. */
+/* Whether the resource is one of Kubernetes itself. */
 static bool is_native(const char *name)
 {
     return strcmp(name, "cpu") == 0 || strcmp(name, "memory") == 0 ||
            strcmp(name, "ephemeral-storage") == 0 || strncmp(name, "hugepages-", 10) == 0;
 }
 
-/* Devices that a cluster's device plugins hand out, by how their names start. `variable` is what
- * chooses among them in a process; NULL: nothing does. */
+/* Devices that device plugins of a cluster assign, by the prefix of their names. `variable` chooses
+ * among them in a process; NULL: no variable does. */
 static const struct device {
     const char *prefix;
     const char *what;
@@ -47,7 +47,7 @@ static const struct device {
     {"vpc.amazonaws.com/efa", "EFA devices", NULL},
 };
 
-/* What muster does not hand out: its ranks see all that is there. */
+/* Warns of a resource that muster does not assign: its ranks see all such devices. */
 static void say_unassigned(struct check *c, const char *name)
 {
     const struct device *device = NULL;
@@ -107,7 +107,7 @@ static void check_name(struct check *c, const char *name)
 
 /* --- amounts --- */
 
-/* "512m" is half a byte: Mi was meant. The API server only warns. */
+/* "512m" is half a byte: Mi was meant. The API server only warns about it. */
 static void check_memory(struct check *c, const char *name, const json_t *value, double amount)
 {
     if (strcmp(name, "memory") == 0 && amount > 0 && amount < BYTES_TOO_FEW) {

@@ -36,7 +36,7 @@ static void expect_problems(const char *text, const char *expected)
         "'containers':[{'name':'pytorch','image':'i','resources':{'limits':{" resources            \
         "}}}]}}}}}")
 
-/* What this machine cannot do a cluster can; what is wrong is wrong on both. */
+/* A cluster can do what this machine cannot; what is wrong is wrong on both. */
 static void what_is_said_depends_on_where_it_runs(void **state)
 {
     (void)state;
@@ -73,7 +73,7 @@ static void what_is_said_depends_on_where_it_runs(void **state)
     }
 }
 
-/* Names and cases of upstream's webhook test, TestValidateV1PyTorchJob. */
+/* Names and cases come from upstream's webhook test, TestValidateV1PyTorchJob. */
 static void what_upstreams_webhook_refuses_is_refused(void **state)
 {
     (void)state;
@@ -171,11 +171,11 @@ static void manager_and_queue_cannot_change(void **state)
     expect_update("{}", a, 1);
     expect_update(q, q, 0);
     expect_update(q, r, 1);
-    expect_update(q, "{}", 0); /* as upstream's transition rule has it */
+    expect_update(q, "{}", 0); /* upstream's transition rule */
     expect_update("{}", q, 0);
 }
 
-/* The list is bounded, and so is the time it takes to fill it. */
+/* The list has a limit, and so has the time that it takes to fill it. */
 static void a_file_of_mistakes_costs_no_more_than_its_list(void **state)
 {
     (void)state;

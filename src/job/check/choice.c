@@ -21,7 +21,7 @@ static bool word_in(const char *word, const char *words)
     return false;
 }
 
-/* The word of the list that differs in case only. */
+/* Finds the word of the list that differs only in case, and writes a hint. */
 static bool same_but_case(const char *word, const char *words, char *ret, size_t ret_bytes)
 {
     size_t length = strlen(word);

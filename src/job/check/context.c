@@ -17,7 +17,8 @@ void check_done(struct check *c)
     buf_done(&c->path);
 }
 
-/* A path too long to name ends where the room does: its problems then stand at an ancestor. */
+/* If the path becomes too long, the key is left out: its problems are then reported at an
+ * ancestor. */
 size_t check_enter(struct check *c, const char *key)
 {
     size_t mark = c->path.used;
@@ -48,9 +49,9 @@ static bool same_place(struct yaml_place a, struct yaml_place b)
     return a.line == b.line && a.column == b.column;
 }
 
-/* A field that an old layout had directly under spec stands there in the text (layout.c moved it):
- * then the path leads no further than to spec.runPolicy or to spec, and the old one leads further.
- */
+/* Returns the place of a field. A field that an old layout had directly under spec is there in the
+ * text (layout.c moved it): then `path` is only found as far as spec.runPolicy or spec, and the old
+ * path is found further. */
 static struct yaml_place place_of(const struct check *c, const char *path)
 {
     static const char moved[] = "spec.runPolicy.";

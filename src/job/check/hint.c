@@ -35,7 +35,7 @@ static int number_word(const char *text)
     return -1;
 }
 
-/* Seconds in one unit; 0: no unit. */
+/* Returns the number of seconds in one unit, or 0 if it is not a unit. */
 static int64_t unit_seconds(const char *unit, size_t length)
 {
     static const struct {
@@ -58,7 +58,8 @@ static int64_t unit_seconds(const char *unit, size_t length)
     return 0;
 }
 
-/* "1h30m", "10 minutes": the sum of numbers with units; -1: no duration. */
+/* Reads "1h30m" or "10 minutes": the sum of numbers with units; returns -1 if the text is not a
+ * duration. */
 static int64_t duration_seconds(const char *text)
 {
     int64_t sum = 0;
@@ -123,7 +124,8 @@ bool hint_boolean(const char *text, char *ret, size_t ret_bytes)
 
 /* --- quantities --- */
 
-/* "4GB", "4 gb" and "4 GiB" with the suffix that Kubernetes knows; "" for any other word. */
+/* Returns the suffix that Kubernetes knows, for the word in "4GB", "4 gb" or "4 GiB"; "" for any
+ * other word. */
 static const char *known_suffix(const char *word)
 {
     static const char *const suffixes[][2] = {

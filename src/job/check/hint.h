@@ -7,15 +7,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A hint for text in a field that takes a whole number. `field` is its name: one with Seconds in it
- * takes durations. */
+/* Writes a hint for text in a field that takes a whole number. `field` is the field's name: one
+ * with Seconds in it takes durations. */
 bool hint_integer(const char *field, const char *text, char *ret, size_t ret_bytes);
 
-/* A hint for text or a number in a field that takes true or false; `text` is as it stands in the
+/* Writes a hint for text or a number in a field that takes true or false; `text` is as in the
  * file. */
 bool hint_boolean(const char *text, char *ret, size_t ret_bytes);
 
 bool hint_quantity(const char *text, char *ret, size_t ret_bytes);
 
-/* A hint for a command line in a field that takes a list of words. */
+/* Writes a hint for a command line in a field that takes a list of words. */
 bool hint_words(const char *text, char *ret, size_t ret_bytes);

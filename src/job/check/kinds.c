@@ -60,7 +60,7 @@ static const struct kind {
      "muster run -f -"},
 };
 
-/* Files of other programs have no kind, but keys that give them away. */
+/* Files of other programs: they have no kind, but keys by which they can be recognized. */
 static const struct file {
     const char *key;
     const char *other_key;
@@ -89,7 +89,7 @@ static const struct kind *find(const char *kind, const char *version)
     return NULL;
 }
 
-/* "Kind" or "KIND", where only "kind" counts; NULL when there is none. */
+/* Returns "Kind" or "KIND" if the object has it in place of "kind", otherwise NULL. */
 static const char *misspelt_kind(const json_t *object)
 {
     const char *key;

@@ -11,8 +11,8 @@ struct search {
     struct check *check;
     json_t *const *objects;
     size_t count;
-    const char *namespace; /* of the job at hand */
-    json_t *told;          /* "Kind/name" that a note was made of; one reference */
+    const char *namespace; /* of the present job */
+    json_t *told;          /* "Kind/name" of the notes that were made; one reference */
 };
 
 static bool is_there(const struct search *s, const char *kind, const char *name)
@@ -28,7 +28,7 @@ static bool is_there(const struct search *s, const char *kind, const char *name)
     return false;
 }
 
-/* `field` under the present path names an object of `kind`. */
+/* Notes a missing object of `kind`, which `field` under the present path names. */
 static void look(struct search *s, const json_t *reference, const char *field, const char *kind)
 {
     const char *name = doc_text(reference, field, "");
@@ -47,7 +47,7 @@ static void look(struct search *s, const json_t *reference, const char *field, c
     json_decref(key);
 }
 
-/* The same, for the element at `at` of the object at the present path. */
+/* Does the same for the element at `at` of the object at the present path. */
 static void look_below(struct search *s, const json_t *object, const char *at, const char *field,
                        const char *kind)
 {

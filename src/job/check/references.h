@@ -8,12 +8,12 @@
 #include "base/yaml/yaml.h"
 #include "job/problem.h"
 
-/* Adds an error for each object whose kind, namespace and name an earlier one has. */
+/* Adds an error for each object that has the kind, namespace and name of an earlier one. */
 void job_references_unique(json_t *const *objects, const struct yaml_document *sources,
                            size_t count, struct job_problems *problems);
 
-/* Adds a note for each claim, ConfigMap and Secret that is not in the file: it must be there when
- * the job starts, or its pods wait. `sources` are the documents that the objects came from, in the
- * same order. */
+/* Adds a note for each claim, ConfigMap and Secret that is not in the file: it must exist when the
+ * job starts, or the job's pods wait. `sources` are the documents of the objects, in the same
+ * order. */
 void job_references_check(json_t *const *objects, const struct yaml_document *sources, size_t count,
                           struct job_problems *problems);

@@ -16,8 +16,8 @@ static void walk_field(struct check *c, const json_t *value, const struct schema
 
 /* --- unknown fields --- */
 
-/* Looks for the very name below this object, then in the objects around it, then for a name like it
- * in this one. */
+/* Searches for the exact name below this object, then in the objects around it, then for a similar
+ * name in this object. */
 static bool guess(struct check *c, enum schema_type type, const char *name, char *ret,
                   size_t ret_bytes)
 {
@@ -42,8 +42,8 @@ static bool guess(struct check *c, enum schema_type type, const char *name, char
     return near != NULL;
 }
 
-/* A field that no type has is dropped by an API server: the job runs, but not as written. A replica
- * type is not dropped but refused. */
+/* Reports an unknown field. An API server drops such a field: the job runs, but not as written. It
+ * refuses an unknown replica type. */
 static void unknown(struct check *c, enum schema_type type, const char *name)
 {
     char hint[HINT_BYTES_MAX];
@@ -215,7 +215,7 @@ static void walk_list(struct check *c, const json_t *list, const struct schema_f
     }
 }
 
-/* A list was wanted. */
+/* Reports a value that should be a list. */
 static void say_no_list(struct check *c, const json_t *value, const struct schema_field *field)
 {
     char hint[HINT_BYTES_MAX] = "start each item with '- '";
@@ -277,7 +277,8 @@ static void walk_field(struct check *c, const json_t *value, const struct schema
 
 /* --- objects --- */
 
-/* A switch that is off, and an empty list or mapping, ask for nothing that could be left out. */
+/* Whether the value has no effect that could be missing: a switch that is off, an empty list or
+ * mapping. */
 static bool asks_for_nothing(const json_t *value)
 {
     return json_is_false(value) || (json_is_array(value) && json_array_size(value) == 0) ||
@@ -298,7 +299,8 @@ static void say_support(struct check *c, const json_t *value, const struct schem
     }
 }
 
-/* An API server drops nulls. A required field is then missing, which is said once, here. */
+/* Reports a null. An API server drops nulls, so a required field is then missing; this is reported
+ * only here. */
 static void say_null(struct check *c, const struct schema_field *field)
 {
     if (field->kind == SCHEMA_ANY) {

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LISTS_MAX = 100 }; /* deeper than yaml_limits_default lets lists be nested */
+enum { LISTS_MAX = 100 }; /* more than the depth that yaml_limits_default allows */
 
 static bool has_null(const json_t *value)
 {
@@ -33,7 +33,8 @@ static bool has_null(const json_t *value)
     return found;
 }
 
-/* Misplaced fields leave a syntax error or a key without a value; other files are not looked at. */
+/* Misplaced fields leave a syntax error or a key without a value; other files are not searched for
+ * them. */
 static bool may_be_misplaced(const struct yaml_stream *stream)
 {
     bool may = false;
@@ -46,7 +47,7 @@ static bool may_be_misplaced(const struct yaml_stream *stream)
     return may;
 }
 
-/* Is there a problem in these lines already? */
+/* Whether there already is a problem in these lines. */
 static bool said(const struct job_problems *problems, int first_line, int last_line)
 {
     for (size_t i = 0; i < problems->count; i++) {
@@ -58,8 +59,8 @@ static bool said(const struct job_problems *problems, int first_line, int last_l
     return false;
 }
 
-/* A syntax error that the indentation, or something pasted, explains is not said again in YAML's
- * words. */
+/* Adds the faults of YAML, except a syntax error that is already explained by the indentation or by
+ * pasted text. */
 static void add_faults(const struct yaml_stream *stream, enum paste_verdict pasted,
                        struct job_problems *problems)
 {
@@ -75,15 +76,15 @@ static void add_faults(const struct yaml_stream *stream, enum paste_verdict past
     }
 }
 
-/* ---- What follows from a fault that was said ---- */
+/* ---- consequences of a fault that was reported ---- */
 
 struct consequences {
     const struct yaml_stream *stream;
-    const struct job_problems *said; /* the first `count` of them were said before */
+    const struct job_problems *said; /* the first `count` of them were reported before */
     size_t count;
 };
 
-/* The fault's own field, or one in it. */
+/* Whether `path` is the field `of` or below it. */
 static bool is_below(const char *path, const char *of)
 {
     size_t length = strlen(of);
@@ -91,8 +92,9 @@ static bool is_below(const char *path, const char *of)
            (path[length] == '\0' || path[length] == '.' || path[length] == '[');
 }
 
-/* What was read of a broken text below its mistake is not what was meant, nor is a key in front of
- * it empty; and of a field that cannot be read nothing else need be said. */
+/* Whether a problem only follows from another one. Text below a syntax error was not read as it was
+ * meant, a key just before the error is not really empty, and a field that cannot be read needs no
+ * other message. */
 static bool follows(const struct job_problem *problem, void *arg)
 {
     const struct consequences *c = arg;
@@ -110,7 +112,7 @@ static bool follows(const struct job_problem *problem, void *arg)
     return said(&before, problem->line, problem->line);
 }
 
-/* The last line before the next document. */
+/* Returns the last line before the next document. */
 static int last_line(const struct yaml_stream *stream, size_t document)
 {
     if (document + 1 == stream->document_count) {
@@ -146,7 +148,7 @@ static int add_object(struct reader *reader, const struct yaml_document *source)
     return 0;
 }
 
-/* Several objects, as kubectl prints them: kind List, or PyTorchJobList. */
+/* Whether the object is a list of objects, as kubectl prints it: kind List, or PyTorchJobList. */
 static bool is_list(const json_t *object)
 {
     const char *kind = doc_text(object, "kind", "");
@@ -190,8 +192,8 @@ static int read_object(struct reader *reader, const struct yaml_document *source
     return r;
 }
 
-/* The problems from `marked` to `misplaced` say which fields are misplaced: what their documents
- * hold is not looked at. */
+/* The problems from `marked` to `misplaced` name misplaced fields: the content of their documents
+ * is not checked. */
 static int read_objects(struct job_file *file, size_t marked, size_t misplaced,
                         struct job_problems *problems)
 {
@@ -220,8 +222,8 @@ static int read_objects(struct job_file *file, size_t marked, size_t misplaced,
     return 0;
 }
 
-/* The problems from index `marked` on say where fields are misplaced, those before what was pasted.
- */
+/* The problems from index `marked` on name misplaced fields; those before it are about pasted
+ * text. */
 static int check_documents(struct job_file *file, enum paste_verdict pasted, size_t marked,
                            struct job_problems *problems)
 {
@@ -242,7 +244,7 @@ int job_file_read(const char *text, size_t bytes, struct job_file *ret,
     if (r != 0) {
         return r;
     }
-    /* Else its first fault says so, and no character in it means anything. */
+    /* Otherwise the first fault reports this, and no character of the text has a meaning. */
     enum paste_verdict pasted =
         text_is_utf8(text, bytes) ? paste_check(text, bytes, problems) : PASTE_CLEAN;
     size_t marked = problems->count;
@@ -265,7 +267,7 @@ int job_file_read(const char *text, size_t bytes, struct job_file *ret,
 
 void job_file_done(struct job_file *file)
 {
-    free(file->objects); /* what they point to belongs to the stream */
+    free(file->objects); /* the stream owns the objects */
     free(file->sources);
     yaml_done(&file->stream);
     *file = (struct job_file){0};

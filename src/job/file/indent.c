@@ -18,9 +18,9 @@ struct scope {
     int column;
     bool beside;               /* not indented: its fields are misplaced */
     bool known;                /* its fields are in the schema */
-    enum schema_type type;     /* if so */
-    char name[NAME_BYTES_MAX]; /* of the key that opened it */
-    int line;                  /* of that key, or of the item's first key */
+    enum schema_type type;     /* if `known` */
+    char name[NAME_BYTES_MAX]; /* name of the key that opened it */
+    int line;                  /* line of that key, or of the item's first key */
     char path[PATH_BYTES_MAX];
     uint64_t
         used[FIELDS_MAX / 64]; /* fields seen, so that a second `spec` is not taken for the first */
@@ -33,7 +33,7 @@ struct scope {
 };
 
 struct pass {
-    bool begun; /* this document had a key */
+    bool begun; /* this document already had a key */
     struct scope scopes[SCOPES_MAX];
     int depth;
     struct job_problems *problems;
@@ -65,7 +65,7 @@ static void set_used(struct scope *scope, const struct schema_field *field)
 static struct scope *push(struct pass *p, int column, int line)
 {
     if (p->depth == SCOPES_MAX) {
-        p->depth--; /* deeper than any schema: what follows is not known anyway */
+        p->depth--; /* deeper than any schema: the fields there are unknown anyway */
     }
     struct scope *scope = &p->scopes[p->depth++];
     *scope = (struct scope){.column = column, .line = line, .list_dash = -1};
@@ -89,16 +89,16 @@ static void say(struct pass *p, const struct line *line, const char *hint, const
 
 /* --- a key in its scope --- */
 
-/* The field of this name in the scope, unless it was there already: then another scope's is meant.
- */
+/* Returns the field of this name in the scope, or NULL if it was used before: then the key belongs
+ * to another scope. */
 static const struct schema_field *unused_field(const struct scope *scope, const char *key)
 {
     const struct schema_field *field = scope->known ? schema_find(scope->type, key) : NULL;
     return field && !is_used(scope, field) ? field : NULL;
 }
 
-/* The scope of the key's column that should hold it: the real one if it knows it, else the
- * innermost beside scope that does. *ret_field is NULL when none does. */
+/* Chooses the scope for the key: the scope of its column if that knows the key, otherwise the
+ * innermost scope beside it that does. *ret_field is NULL if none does. */
 static int choose_scope(struct pass *p, const struct line *line, const char *key,
                         const struct schema_field **ret_field)
 {
@@ -133,7 +133,7 @@ static void report_beside(struct pass *p, const struct line *line, const char *k
     say(p, line, hint, message);
 }
 
-/* The root's type follows the kind, which comes first in nearly every file. */
+/* Sets the root's type by the kind, which comes first in nearly every file. */
 static void note_kind(struct scope *root, const struct line *line)
 {
     static const enum schema_type types[] = {SCHEMA_job, SCHEMA_config_map, SCHEMA_secret,
@@ -151,7 +151,8 @@ static void note_kind(struct scope *root, const struct line *line)
     }
 }
 
-/* What the key opens: a list in its scope, or a mapping whose fields may come in any column. */
+/* Opens what follows the key: a list in its scope, or a mapping whose fields may be in any
+ * column. */
 static void open_value(struct pass *p, const struct line *line, const char *key,
                        const struct schema_field *field)
 {
@@ -196,8 +197,8 @@ static void take_key(struct pass *p, const struct line *line, const char *key)
 
 /* --- columns --- */
 
-/* A key in the column of the dashes above it: a field of the item that lost its indentation. This
- * is what YAML calls a syntax error. */
+/* Reports a key in the column of the dashes above it: a field of the item that lost its
+ * indentation. For YAML this is a syntax error. */
 static void report_item(struct pass *p, const struct line *line, const char *key,
                         const struct scope *scope)
 {
@@ -237,7 +238,8 @@ static void start_item(struct pass *p, const struct line *line)
     open_item(p, line, line->column);
 }
 
-/* A text that was copied out of a page may be indented as a whole. */
+/* Notes the column of the first key: text that was copied out of a page may be indented as a
+ * whole. */
 static void begin_at(struct pass *p, const struct line *line)
 {
     if (!p->begun && line->dash_column < 0) {
@@ -246,7 +248,7 @@ static void begin_at(struct pass *p, const struct line *line)
     p->begun = true;
 }
 
-/* Brings the stack to the key's column. */
+/* Moves the stack to the scope of the key's column. */
 static void settle(struct pass *p, const struct line *line, const char *key)
 {
     begin_at(p, line);
@@ -257,7 +259,7 @@ static void settle(struct pass *p, const struct line *line, const char *key)
     struct scope *scope = top(p);
     if (line->dash_column >= 0) {
         while (p->depth > 1 && top(p)->beside && top(p)->column == column && !top(p)->list) {
-            p->depth--; /* a list beside its key: the key's scope holds it */
+            p->depth--; /* the list is in the same column as its key, whose scope contains it */
         }
         start_item(p, line);
     } else if (scope->list && scope->list_dash == column && column > scope->column) {
@@ -269,7 +271,7 @@ static void settle(struct pass *p, const struct line *line, const char *key)
             set_used(item, first);
         }
     } else if (scope->column < column && scope->beside) {
-        scope->beside = false; /* its fields are indented, as they should be */
+        scope->beside = false; /* its fields are indented correctly */
         scope->column = column;
     } else if (scope->column < column) {
         push(p, column, line->number);

@@ -10,5 +10,5 @@
 
 #include "job/problem.h"
 
-/* Adds an error for each such field, with its line. Silent about files that are in order. */
+/* Adds an error for each such field, with its line. Adds nothing for files that are in order. */
 void job_indent_check(const char *text, size_t bytes, struct job_problems *problems);

@@ -10,6 +10,6 @@
 #include "base/yaml/yaml.h"
 #include "job/problem.h"
 
-/* Changes `object` in place and notes each change; what is no PyTorchJob is left alone. 0, or
- * MUSTER_ENOMEM. */
+/* Changes `object` in place and notes each change; an object that is not a PyTorchJob is unchanged.
+ * Returns 0 or MUSTER_ENOMEM. */
 int job_upgrade(json_t *object, const struct yaml_document *source, struct job_problems *problems);

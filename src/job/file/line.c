@@ -17,7 +17,7 @@ static size_t count_blanks(const char *text, size_t length)
     return count;
 }
 
-/* The length of the key at `text`, up to its colon; 0 when there is none. */
+/* Returns the length of the key at `text`, up to its colon, or 0 if there is no key. */
 static size_t key_length(const char *text, size_t length)
 {
     char quote = length > 0 && (text[0] == '"' || text[0] == '\'') ? text[0] : '\0';
@@ -34,7 +34,7 @@ static size_t key_length(const char *text, size_t length)
     return 0;
 }
 
-/* The value without its comment and the blanks around it. */
+/* Takes the value without its comment and the blanks around it. */
 static void take_value(const char *text, size_t length, struct line *ret)
 {
     size_t start = count_blanks(text, length);
@@ -71,7 +71,7 @@ static int open_brackets(const char *text, size_t length)
     return open;
 }
 
-/* What the value says about the lines after it. */
+/* Notes what the value means for the lines after it. */
 static void note_value(struct line_reader *reader, const struct line *line)
 {
     if (line->value_length == 0) {
@@ -85,7 +85,7 @@ static void note_value(struct line_reader *reader, const struct line *line)
     }
 }
 
-/* False when the line has nothing to say. */
+/* Reads a line; returns false if it has no key and is not a document marker. */
 static bool read_line(struct line_reader *reader, const char *text, size_t length, struct line *ret)
 {
     size_t column = count_blanks(text, length);

@@ -10,8 +10,8 @@
 
 struct line {
     int number;      /* from 1 */
-    int dash_column; /* of the first "- ", from 0; -1: none */
-    int column;      /* of the key */
+    int dash_column; /* column of the first "- ", from 0; -1: none */
+    int column;      /* column of the key */
     const char *key; /* not terminated; NULL: a document marker ("---") */
     size_t key_length;
     const char *value;   /* not terminated */
@@ -22,12 +22,13 @@ struct line_reader {
     const char *at;
     const char *end;
     int number;
-    int skip_column; /* lines of a block scalar: those indented deeper than this; -1: none */
+    int skip_column; /* lines that are indented deeper than this are in a block scalar; -1: none */
     int brackets;    /* [ and { that are still open */
 };
 
 void line_reader_init(struct line_reader *reader, const char *text, size_t bytes);
 
-/* The next line that has a key, or marks the end of a document; false at the end. Comments, the
- * insides of block scalars and flow collections, and list items without a key are passed over. */
+/* Reads the next line that has a key or marks the end of a document; returns false at the end. It
+ * skips comments, the content of block scalars and flow collections, and list items without a
+ * key. */
 bool line_next(struct line_reader *reader, struct line *ret);
