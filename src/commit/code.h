@@ -15,8 +15,10 @@ enum {
                             COMMIT_EFFECTS_MAX * COMMIT_CODE_EFFECT_BYTES,
 };
 
-/* The bytes: the event's, the member's, and those of each effect. ret: COMMIT_CODE_BYTES_MAX. */
+/* Writes the step to ret, which has room for COMMIT_CODE_BYTES_MAX: the event, the member, and each
+ * effect. Returns the number of bytes. */
 size_t commit_code(const struct commit_event *event, const struct commit_effects *effects,
                    const struct commit_member *after, uint8_t *ret);
-/* Its event. False: these are no such bytes. */
+/* Reads the event of a step that commit_code has written. Returns false if the bytes are not such a
+ * step. */
 bool commit_code_read(const uint8_t *bytes, size_t count, struct commit_event *ret);

@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* A step under way. */
+/* A call of commit_member_step() under way. */
 struct turn {
     struct commit_member *m;
     const struct commit_event *event;
@@ -165,7 +165,7 @@ static void open_generation(struct turn *t)
     struct commit_member *m = t->m;
     const struct commit_event *open = t->event;
     if (open->version > COMMIT_VERSION_MAX || (open->restore && m->loaded)) {
-        fail_to_follow(t); /* rule 11: nobody had the state, and this member has it */
+        fail_to_follow(t); /* rule 11: no other member had the state, and this member has it */
         return;
     }
     if (open->restore) {
@@ -241,7 +241,7 @@ static void leave(struct turn *t)
     }
 }
 
-/* Its term is all that matters. */
+/* Only the term of the message matters. */
 static void welcomed(struct turn *t)
 {
     (void)t;
@@ -275,7 +275,7 @@ enum {
     ALL = LIVING | 1 << COMMIT_OVER,
 };
 
-/* What an event must fit to be heard. */
+/* What an event must match; other events are ignored. */
 enum scope {
     OWN,        /* this process itself */
     GENERATION, /* the generation it is in */
@@ -329,7 +329,7 @@ static bool carries_term(enum scope scope)
 
 void commit_member_init(struct commit_member *member, uint64_t incarnation)
 {
-    memset(member, 0, sizeof *member); /* also between the fields: copies are compared as bytes */
+    memset(member, 0, sizeof *member); /* the padding too, because copies are compared as bytes */
     member->incarnation = incarnation;
 }
 

@@ -36,7 +36,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a version or a generation never reaches: the next one can always be counted. */
+/* Versions and generations never reach this limit, so that the next number always exists. */
 #define COMMIT_VERSION_MAX (UINT64_MAX / 2)
 
 enum commit_stage {
@@ -49,26 +49,26 @@ enum commit_stage {
 
 struct commit_member {
     uint64_t incarnation;
-    uint64_t term;       /* the newest that was heard of */
+    uint64_t term;       /* the newest that it has heard of */
     uint64_t generation; /* 0: none yet */
     uint64_t lineage;
     uint64_t version; /* applied */
     uint64_t acked;   /* durable with the coordinator */
     enum commit_stage stage;
     bool connected;
-    bool entered;  /* WORKING: the others can see what it brings to the step */
+    bool entered;  /* WORKING: the others can see its contribution to the step */
     bool reduced;  /* WORKING: the step is complete here, the state is still being loaded */
     bool prepared; /* PREPARED, CLOSED: holds the sum of step version + 1 */
     bool loaded;   /* has the state of `version` */
-    bool boundary; /* is to close when the step that it entered is over */
-    bool leaving;  /* was told to end (pre-emption) */
+    bool boundary; /* it must close when the step that it entered is over */
+    bool leaving;  /* was asked to end (pre-emption) */
     bool complete; /* the ledger says that no record is left */
 };
 
 enum commit_event_kind {
     /* the coordinator's connection; all but DISCONNECTED carry the sender's term */
     COMMIT_CONNECTED,
-    COMMIT_WELCOMED, /* the coordinator has answered: what is of an older term is not heard */
+    COMMIT_WELCOMED, /* the coordinator has answered: messages of an older term are ignored */
     COMMIT_DISCONNECTED,
     COMMIT_OPEN,     /* generation, version (base), lineage, restore */
     COMMIT_CLOSE,    /* generation, boundary */
@@ -82,7 +82,7 @@ enum commit_event_kind {
     COMMIT_LOST,    /* a peer is dead, suspected, closed or of a newer generation; incarnation */
     COMMIT_LOADED,  /* version: of the state that LOAD or RESTORE has read, valid at its end */
     /* this process */
-    COMMIT_LEAVE,    /* it is told to end */
+    COMMIT_LEAVE,    /* it is asked to end */
     COMMIT_COMPLETE, /* the ledger of applied steps has every record of the job */
     COMMIT_EVENT_KINDS,
 };
@@ -103,24 +103,24 @@ enum commit_effect_kind {
     COMMIT_DO_JOIN,    /* send JOIN */
     COMMIT_DO_REPORT,  /* send REPORT: this struct, leases, steps after `acked` up to `version`, and
                           if prepared the records of version + 1; incarnation: the member that was
-                          lost, or 0;  ended: as  LOST has it */
+                          lost, or 0; ended: as in LOST */
     COMMIT_DO_COMMITS, /* send COMMITS: step `version` */
     COMMIT_DO_LEAVE,   /* send LEAVE; finished: after the last step */
-    COMMIT_DO_ENTER,   /* show the others what it brings to step `version`; begin the reductions */
+    COMMIT_DO_ENTER, /* show the others its contribution to step `version`; begin the reductions */
     COMMIT_DO_BARRIER, /* enter the barrier of step `version` */
     COMMIT_DO_APPLY, /* update the model by the sum of step `version`; keep its records until TRIM,
                         and drop their leases */
-    COMMIT_DO_DISCARD, /* drop the sum of step `version`: its records are to be trained again */
-    COMMIT_DO_ABORT,   /* abort the communicator of `generation`: nothing of it may complete */
+    COMMIT_DO_DISCARD, /* drop the sum of step `version`: its records must be trained again */
+    COMMIT_DO_ABORT,   /* abort the communicator of `generation`: none of its calls may complete */
     COMMIT_DO_FORM,    /* form the communicator of OPEN's members */
     COMMIT_DO_LOAD,    /* read the state of `version` from members that have it; then LOADED */
     COMMIT_DO_RESTORE, /* drop all leases and kept steps; read the checkpoint of `version` */
-    COMMIT_DO_TRIM,    /* let go of kept steps up to `version` */
-    COMMIT_DO_KEEP,    /* the grant is valid: take its records but those it holds, and those of
-                          kept steps */
-    COMMIT_DO_REJOIN,  /* drop model, leases and sums; go, or join anew as another incarnation */
-    COMMIT_DO_FINISH,  /* the job is done: exit 0 */
-    COMMIT_DO_FAIL,    /* OPEN asks for what this member cannot do: stop with an error */
+    COMMIT_DO_TRIM,    /* drop the kept steps up to `version` */
+    COMMIT_DO_KEEP, /* the grant is valid: take its records, except those that it holds and those of
+                       kept steps */
+    COMMIT_DO_REJOIN, /* drop model, leases and sums; end, or join again as another incarnation */
+    COMMIT_DO_FINISH, /* the job is done: exit 0 */
+    COMMIT_DO_FAIL,   /* OPEN asks for something that this member cannot do: stop with an error */
 };
 
 struct commit_effect {
@@ -141,9 +141,11 @@ struct commit_effects {
 
 void commit_member_init(struct commit_member *member, uint64_t incarnation);
 
-/* ret: what is to be done, in this order; what it had is overwritten. */
+/* Writes to ret the effects of the event, in the order in which they must be carried out;
+ * overwrites its former content. */
 void commit_member_step(struct commit_member *member, const struct commit_event *event,
                         struct commit_effects *ret);
 
-/* NULL, or which invariant is violated. Holds between steps; tests ask after each. */
+/* Returns NULL, or the name of the invariant that is violated. Invariants hold between steps; tests
+ * check them after each step. */
 const char *commit_member_check(const struct commit_member *member);

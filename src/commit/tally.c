@@ -11,7 +11,7 @@ void commit_tally_add(struct commit_tally *tally, const struct commit_vote *vote
         return;
     }
     if (!tally->reported || vote->version > tally->highest) {
-        tally->unprepared = tally->unprepared || tally->reported; /* those before are behind */
+        tally->unprepared = tally->unprepared || tally->reported; /* the earlier ones are behind */
         tally->highest = vote->version;
     }
     if (vote->version < tally->highest || !vote->prepared) {

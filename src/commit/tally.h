@@ -21,28 +21,28 @@
 #include <stdint.h>
 
 struct commit_vote {
-    bool reported; /* it has closed the generation, and said so with what follows */
-    bool gone;     /* dead, finished or given up: it will not go on */
+    bool reported; /* it has closed the generation and reported the values below */
+    bool gone;     /* dead, finished or given up: it will not continue */
     bool silent;   /* past its deadline */
     bool loaded;
     bool prepared;
     uint64_t version;
 };
 
-/* Begin with zeroes. */
+/* All fields begin as zeroes. */
 struct commit_tally {
     bool awaited;
     bool silent;
     bool reported;
-    bool holder; /* one that goes on has the state */
+    bool holder; /* a member that continues has the state */
     bool unprepared;
     uint64_t highest;
 };
 
 enum commit_verdict { COMMIT_WAIT, COMMIT_BASE, COMMIT_RESTORE };
 
-/* One member of the generation. */
+/* Counts the vote of one member of the generation. */
 void commit_tally_add(struct commit_tally *tally, const struct commit_vote *vote);
 
-/* ret_base is written with COMMIT_BASE only. */
+/* Returns the decision. Writes ret_base for COMMIT_BASE only. */
 enum commit_verdict commit_tally_verdict(const struct commit_tally *tally, uint64_t *ret_base);
