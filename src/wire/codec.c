@@ -74,8 +74,8 @@ int64_t wire_frame_bytes(const uint8_t *bytes, size_t count, size_t most, struct
     return (int64_t)length + WIRE_LENGTH_BYTES;
 }
 
-/* Counts that the frame cannot hold may need more than the room that is always enough: then it is
- * the frame that is wrong. */
+/* A count that the frame cannot hold may ask for more room than is always enough: then the frame is
+ * wrong, and not the room. */
 static int refuse(const struct coder *c, unsigned kind, struct muster_err *err)
 {
     bool too_big = c->too_big && c->arrays->size_bytes < WIRE_ROOM_BYTES(c->room);

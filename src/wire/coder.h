@@ -9,9 +9,9 @@
 
 struct coder {
     bool writes;
-    uint8_t *out;      /* writes: may be shorter than what is counted */
+    uint8_t *out; /* writes: may be shorter than the message, whose bytes are then only counted */
     const uint8_t *in; /* reads */
-    size_t room;       /* of out, or the bytes of in */
+    size_t room;       /* the size of out, or of in */
     size_t at;
     const char *wrong; /* the first mistake; nothing is read after it */
     bool too_big;
@@ -27,7 +27,7 @@ void coder_bool(struct coder *c, bool *value);
 void coder_bytes(struct coder *c, uint8_t *bytes, size_t count);
 void coder_text(struct coder *c, struct wire_text *text);
 
-/* The number of elements of an array, each of which has `element_bytes` or more in the frame.
- * Reads: *list becomes memory for them (NULL for none), of size_bytes each. */
+/* Reads or writes the number of elements of an array, each of which has `element_bytes` or more in
+ * the frame. A reader gets memory for them in *list (NULL for none), of size_bytes each. */
 void coder_array(struct coder *c, uint32_t *count, size_t element_bytes, size_t size_bytes,
                  void **list);

@@ -17,8 +17,8 @@
 #define INCARNATION_NUMBER (((UINT64_C(1) << 15) - 1) << 48)
 #define INCARNATION_LEASES (UINT64_C(1) << 63)
 
-/* They end together, and at least one of them works by leases. Two that train are two workers, also
- * where a program has both. */
+/* Whether two incarnations are of one process: they end together, and at least one of them works by
+ * leases. Two that train are two workers, even if one program has both. */
 static inline bool incarnation_is_beside(uint64_t one, uint64_t other)
 {
     return one != other && ((one ^ other) & INCARNATION_PROCESS) == 0 &&

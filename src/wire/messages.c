@@ -211,7 +211,7 @@ static void code_aside(struct coder *c, struct wire_ranges *aside)
     }
 }
 
-/* None is written as nothing: there is one encoding of it. */
+/* An absent anchor has no bytes, so that it has only one encoding. */
 static void code_anchor(struct coder *c, struct shard_anchor *anchor)
 {
     bool is_there = c->writes ? anchor->later > 0 : c->at < c->room;

@@ -50,8 +50,8 @@
 enum {
     WIRE_VERSION = 10,
     WIRE_LENGTH_BYTES = 4,
-    WIRE_FRAME_MAX = 4 << 20, /* whole; OPEN of 10,000 members is the largest */
-    WIRE_FIRST_MAX = 128,     /* of HELLO: strangers are not read further */
+    WIRE_FRAME_MAX = 4 << 20, /* the whole frame; OPEN of 10,000 members is the largest */
+    WIRE_FIRST_MAX = 128,     /* of HELLO: nothing longer is read from a stranger */
     WIRE_TOKEN_BYTES = 32,
     WIRE_ADDRESS_BYTES = 128, /* MUSTER_MEMBER_BYTES */
     WIRE_DIGEST_BYTES = 32,
@@ -63,8 +63,9 @@ enum {
     WIRE_ASIDE_MAX = 256,
 };
 
-/* A file of a Unix socket's name and this says that its coordinator has ended: as the job is done,
- * where it is empty, or has failed, as it says. `muster coordinator --mark-done`. */
+/* A file with the name of a Unix socket and this suffix says that the coordinator of the socket has
+ * ended: an empty file that the job is done, any other why the job has failed. `muster coordinator
+ * --mark-done` writes it. */
 #define WIRE_DONE_SUFFIX ".done"
 
 enum wire_kind {
@@ -99,7 +100,7 @@ enum wire_kind {
 };
 
 struct wire_text {
-    const char *bytes; /* no NUL within, none at the end */
+    const char *bytes; /* no NUL within or at the end */
     uint32_t count;
 };
 
@@ -108,14 +109,14 @@ struct wire_ranges {
     uint32_t count;
 };
 
-/* The records of a step, those of all members. */
+/* The records of a step, of all members. */
 struct wire_step {
     uint64_t version; /* > 0 */
     uint32_t flags;
     struct wire_ranges ranges;
 };
 
-/* Their versions follow each other. */
+/* Steps whose versions follow each other. */
 struct wire_steps {
     const struct wire_step *list;
     uint32_t count;
@@ -123,33 +124,34 @@ struct wire_steps {
 
 struct wire_address {
     uint8_t endpoint[WIRE_ADDRESS_BYTES]; /* communicators are formed with it */
-    uint8_t region[WIRE_ADDRESS_BYTES];   /* its state is read from it */
+    uint8_t region[WIRE_ADDRESS_BYTES];   /* the process's state is read from it */
 };
 
 struct wire_hello {
     uint32_t version; /* WIRE_VERSION */
     uint64_t incarnation;
     uint8_t token[WIRE_TOKEN_BYTES];
-    uint64_t pid_space; /* where `pid` is its number (core/pid_space.h); 0: not known */
+    uint64_t pid_space; /* the PID namespace in which `pid` is its number (core/pid_space.h); 0: not
+                           known */
     uint32_t pid;
 };
 
 struct wire_join {
     struct wire_address address;
-    uint64_t environment;  /* a digest of what equal bits depend on */
+    uint64_t environment;  /* a digest of all that decides whether results have equal bits */
     struct wire_text name; /* of its pod, for people */
 };
 
 struct wire_leave {
     bool finished;
-    bool broken_off; /* its program has ended its loop by itself, with records left */
+    bool broken_off; /* its program has ended its loop early, with records left */
 };
 
 struct wire_report {
     uint64_t generation;
-    uint64_t version; /* the steps end there */
+    uint64_t version; /* of the last of the steps */
     uint64_t lost;    /* an incarnation, 0: none */
-    bool ended;       /* its kernel has ended the connection to it */
+    bool ended;       /* the kernel of the lost member has ended their connection */
     bool closed;
     bool loaded;
     struct wire_steps steps;
@@ -159,7 +161,7 @@ struct wire_report {
 
 struct wire_commits {
     uint64_t generation;
-    struct wire_steps steps; /* one at least */
+    struct wire_steps steps; /* at least one */
 };
 
 struct wire_ask {
@@ -169,8 +171,8 @@ struct wire_ask {
 struct wire_progress {
     uint64_t generation;
     uint64_t version;
-    uint64_t records; /* trained here */
-    uint64_t step_ns; /* means of late steps: whole, and in the exchange with others */
+    uint64_t records; /* that this process has trained */
+    uint64_t step_ns; /* means over the last steps: the whole step, and the exchange with others */
     uint64_t wait_ns;
 };
 
@@ -178,8 +180,7 @@ struct wire_checkpoint {
     uint64_t generation;
     uint64_t version;
     uint8_t digest[WIRE_DIGEST_BYTES];
-    struct wire_text
-        path; /* the name of its file; of the answer: names, one on a line, newest last */
+    struct wire_text path; /* of its file; in the answer: names, one on a line, newest last */
 };
 
 struct wire_checkpoint_failed {
@@ -189,25 +190,25 @@ struct wire_checkpoint_failed {
     struct wire_text why;
 };
 
-/* Records that a step function has from now on: if the process dies, they are suspected. */
+/* Records that a step function has from now on: if the process dies, they become suspects. */
 struct wire_pass {
-    uint64_t generation;        /* in which it is computed, a newer one may be open */
-    struct wire_ranges at_hand; /* none, or one range: of one micro-batch */
+    uint64_t generation;        /* in which the pass is computed; a newer one may be open */
+    struct wire_ranges at_hand; /* empty, or one range: that of one micro-batch */
 };
 
 struct wire_fail {
     struct wire_text why;
 };
 
-/* A vote has found its state to be another one than that of most. */
+/* A vote has found that this member's state differed from that of most members. */
 struct wire_healed {
     uint64_t generation;
     uint64_t version; /* of the state that was voted about */
-    uint64_t took_ns; /* from the vote until it had the others' state */
+    uint64_t took_ns; /* from the vote until the member had the others' state */
 };
 
-/* It was silent to this member, and stopped, say: its process was ended so that it writes nowhere.
- */
+/* A process was silent to this member, because it was stopped, for example; it was ended, so that
+ * it writes nowhere. */
 struct wire_silent {
     uint64_t incarnation;
     uint32_t silent_ms;
@@ -238,13 +239,13 @@ struct wire_open {
     uint64_t base;
     uint64_t lineage;
     bool restore;
-    struct wire_text checkpoint; /* restore: its path, empty for the model as it was at first */
+    struct wire_text checkpoint; /* restore: its path; empty: the model of the beginning */
     uint8_t digest[WIRE_DIGEST_BYTES];
-    struct wire_members members; /* in the order of their ranks, one at least */
-    struct wire_ranges suspects; /* a worker that has any of them at hand says so: PASS */
-    struct wire_ranges aside;    /* WIRE_ASIDE_MAX at most: records, not positions, one each, of no
-                                    epoch, that nobody trains any more */
-    struct shard_anchor anchor;  /* where the data set has `per_worker`; none otherwise */
+    struct wire_members members; /* in the order of their ranks, at least one */
+    struct wire_ranges suspects; /* a worker that has any of them at hand reports it by PASS */
+    struct wire_ranges aside;    /* WIRE_ASIDE_MAX at most: records (not positions) that no worker
+                                    trains any more, one in each range, in no epoch */
+    struct shard_anchor anchor;  /* present if the data set has `per_worker` */
 };
 
 struct wire_close {
@@ -258,30 +259,30 @@ struct wire_ack {
 
 struct wire_grant {
     uint64_t incarnation;
-    bool last; /* there is nothing else to grant now */
+    bool last; /* nothing else can be granted now */
     struct wire_ranges ranges;
 };
 
-/* A data set whose records are planned, not leased: step by step, its positions come in their
- * order, micro_batches * batch of them to a step, fewer in the last step of an epoch; where it has
- * `per_worker`, as many as the anchor of its generation says. */
+/* A data set whose records are planned, not leased: each step has the next positions in their
+ * order, micro_batches * batch of them, and fewer in the last step of an epoch; with `per_worker`,
+ * as many as the anchor of its generation says. */
 struct wire_dataset {
     struct wire_text name; /* WIRE_DATASET_NAME_MAX bytes at most */
-    uint32_t number;       /* in the job, as ranges name it; the coordinator's answer has it */
+    uint32_t number;       /* in the job, as in ranges; valid in the coordinator's answer */
     uint32_t task;         /* enum shard_task */
     uint64_t records;      /* > 0 */
     uint32_t epochs;
     uint32_t batch;         /* records of a micro-batch, > 0 */
-    uint32_t micro_batches; /* of a step; a member's 0: as the others say, or else 1 */
+    uint32_t micro_batches; /* of a step; 0 from a member: the number of the others, or else 1 */
     uint32_t block;         /* of the shuffle, see shard/order.h */
     uint64_t seed;
-    bool set_aside;     /* a record that crashes workers is, and does not fail the job */
-    bool per_worker;    /* micro_batches are those of each worker, not of a step */
-    uint64_t max_steps; /* the coordinator's: the log ends with this step; 0: with the last epoch. A
-                           worker's 0: it has no word in it */
+    bool set_aside;     /* a record that crashes workers is set aside, and does not fail the job */
+    bool per_worker;    /* micro_batches are for each worker, not for a step */
+    uint64_t max_steps; /* from the coordinator: the log ends with this step; 0: with the last
+                           epoch. From a worker 0: it does not decide about this */
 };
 
-/* Sums over the records that are done, of which DONE brings a part: bits of doubles. */
+/* Sums over the records that are done, as the bits of doubles. DONE adds a part to them. */
 struct wire_sums {
     const uint64_t *list;
     uint32_t count; /* WIRE_SUMS_MAX at most */
@@ -289,11 +290,11 @@ struct wire_sums {
 
 struct wire_enroll {
     struct wire_dataset dataset; /* batch: records of a lease; micro_batches: 0 */
-    struct wire_text sums;       /* their names, a comma between two; WIRE_SUM_NAMES_MAX bytes */
+    struct wire_text sums;       /* their names, separated by commas; WIRE_SUM_NAMES_MAX bytes */
     struct wire_text name;       /* of its pod, for people */
     bool again;                  /* it was enrolled before, with this incarnation */
     struct wire_ranges held;
-    uint8_t address[WIRE_ADDRESS_BYTES]; /* its process listens there; zeroes: nowhere */
+    uint8_t address[WIRE_ADDRESS_BYTES]; /* its process listens at this address; zeroes: nowhere */
 };
 
 struct wire_fetch {
@@ -301,29 +302,30 @@ struct wire_fetch {
 };
 
 struct wire_done {
-    uint64_t sequence; /* from 1, one more each time; the same again is the same message */
+    uint64_t sequence; /* from 1, increased by 1 each time; a repeated number is the same message */
     struct wire_ranges done;
-    struct wire_ranges failed; /* they are to do again */
-    struct wire_sums sums;     /* of those that are done */
+    struct wire_ranges failed; /* they must be done again */
+    struct wire_sums sums;     /* over the records of `done` */
 };
 
 struct wire_leased {
     bool ended;        /* every record of every epoch is done */
-    bool all;          /* these are all that it holds, */
-    uint64_t sequence; /* all: since this DONE */
+    bool all;          /* these are all that it holds */
+    uint64_t sequence; /* if `all`: after this DONE */
     struct wire_ranges ranges;
-    struct wire_sums sums; /* ended: of all records, */
-    uint64_t left_out;     /* but so many, of all epochs, which are set aside */
+    struct wire_sums sums; /* if `ended`: over all records */
+    uint64_t left_out;     /* if `ended`: records, of all epochs, that were set aside and are not in
+                              `sums` */
 };
 
 struct wire_receipt {
-    uint64_t sequence; /* up to this one they are durable */
+    uint64_t sequence; /* the messages up to this one are durable */
 };
 
 struct wire_to_do {
-    bool begin; /* →: the data set begins so; ←: it does */
+    bool begin; /* →: asks that the data set begins with these records; ←: it does */
     uint32_t epoch;
-    struct wire_ranges ranges; /* →: of that epoch; those before it are done */
+    struct wire_ranges ranges; /* →: the records to do of that epoch; all earlier epochs are done */
     struct wire_ranges held;
 };
 
@@ -367,8 +369,8 @@ struct wire_message {
     };
 };
 
-/* Memory for the arrays of messages that are read. WIRE_ROOM_BYTES(frame) bytes are always enough.
- */
+/* Memory for the arrays of a message that is read. WIRE_ROOM_BYTES(frame) bytes are always
+ * enough. */
 struct wire_room {
     void *memory; /* aligned as by malloc */
     size_t size_bytes;
@@ -376,22 +378,23 @@ struct wire_room {
 };
 #define WIRE_ROOM_BYTES(frame_bytes) (2 * (size_t)(frame_bytes))
 
-/* How many bytes the frame has that begins there; 0: `count` bytes do not tell yet. MUSTER_ETOOBIG:
- * more than `most`; MUSTER_EPROTO: too few to be one. */
+/* Returns the size of the frame that begins at `bytes`; 0 when `count` bytes are too few to know
+ * it. MUSTER_ETOOBIG: it is more than `most`; MUSTER_EPROTO: it is too small for a frame. */
 int64_t wire_frame_bytes(const uint8_t *bytes, size_t count, size_t most, struct muster_err *err);
 
-/* One whole frame. MUSTER_EPROTO: it is none of ours; MUSTER_ETOOBIG: the room is too small. */
+/* Reads one whole frame. MUSTER_EPROTO: it is not a valid message; MUSTER_ETOOBIG: the room is too
+ * small. */
 int wire_read(const uint8_t *frame, size_t count, struct wire_room *room, struct wire_message *ret,
               struct muster_err *err);
 
-/* The bytes of the frame, which is written if there is room for all of them. MUSTER_ETOOBIG: more
- * than WIRE_FRAME_MAX. bytes may be NULL where room is 0. */
+/* Returns the size of the frame, and writes the frame if there is room for all of it.
+ * MUSTER_ETOOBIG: it is larger than WIRE_FRAME_MAX. bytes may be NULL if room is 0. */
 int64_t wire_write(const struct wire_message *message, uint8_t *bytes, size_t room,
                    struct muster_err *err);
 
-/* "REPORT" */
+/* Returns the name of a kind, such as "REPORT". */
 const char *wire_kind_name(enum wire_kind kind);
 
-/* True when a worker may send it once it was let in: not HELLO, and not what only a coordinator
- * says. */
+/* Whether a worker that was let in may send this kind: not HELLO, and not the messages of a
+ * coordinator. */
 bool wire_kind_of_workers(enum wire_kind kind);
