@@ -1,7 +1,8 @@
 /* See choice.h. */
 #include "rendezvous/choice.h"
 
-/* Rounds without a step after which the younger of two that cannot reach each other goes. */
+/* Rounds without a step after which the younger of two members that cannot reach each other is left
+ * out. */
 enum { PATIENCE = 3 };
 
 static bool has_reported(const struct rendezvous_peer *peer)
@@ -69,14 +70,14 @@ static uint32_t count_joiners(const struct rendezvous *s, uint64_t age)
     return count;
 }
 
-/* The age above which there are at most that many joiners: each has an age of its own. */
+/* Returns an age up to which there are at most `most` joiners. No two joiners have the same age. */
 static uint64_t find_age(const struct rendezvous *s, uint32_t most)
 {
     uint64_t least = 0, age = s->last_age;
     if (count_joiners(s, age) <= most) {
         return age;
     }
-    while (age - least > 1) { /* too many up to `age`, not up to `least` */
+    while (age - least > 1) { /* too many joiners up to `age`, not too many up to `least` */
         uint64_t middle = least + (age - least) / 2;
         *(count_joiners(s, middle) <= most ? &least : &age) = middle;
     }

@@ -6,21 +6,23 @@
 
 #include "rendezvous/turn.h"
 
-/* Members that have reported and stay; returns how many. ending: only the end of the training is
- * left, and a member that leaves then has finished by it. */
+/* Takes the members that have reported and stay; returns how many. ending: only the end of the
+ * training is left, and a member that leaves during it has finished. */
 uint32_t choice_take_stayers(struct rendezvous *state, bool ending);
-/* And the oldest joiners, as many as there is room for; none where only the end is to be reached.
- * Takes and returns how many go on, as does the next one. */
+/* Takes the oldest joiners, too, as many as there is room for; none if only the end of the training
+ * is left. `count` is the number of members taken so far; returns the new number, as the next
+ * function does. */
 uint32_t choice_take_joiners(struct rendezvous *state, uint32_t count, bool ending);
-/* If no one of them has the model: leavers that have it stay until another has it, too. */
+/* If no member that was taken has the model, takes the leavers that have it: they stay until
+ * another member has it. */
 uint32_t choice_keep_holders(struct rendezvous *state, uint32_t count);
-/* When two members that lost each other have both been chosen, the younger is left out after some
- * rounds without a step: they would close each generation again. */
+/* If two members that lost each other were both taken, drops the younger one after some rounds
+ * without a step: the two would close each generation again. */
 void choice_part_the_cut(struct rendezvous *state, uint64_t base);
-/* Nobody goes on for now. */
+/* Takes no member for now. */
 void choice_forget(struct rendezvous *state);
-/* Nobody is there for whom leavers could stay: they are expelled. */
+/* Expels the leavers, because no other member exists for which they could stay. */
 void choice_release_leavers(struct turn *t);
 
-/* A member reports that it lost another. */
+/* Notes the report of a member that it lost another. */
 void choice_suspect(struct rendezvous *state, uint64_t by, uint64_t lost);

@@ -82,7 +82,7 @@ static void tell_checkpoints(struct turn *t)
 
 void rendezvous_journal_tell_checkpoints(struct turn *t, const struct rendezvous_peer *peer)
 {
-    bool durable = !t->s->tell_pending && !t->s->syncing_checkpoint; /* else it is told then */
+    bool durable = !t->s->tell_pending && !t->s->syncing_checkpoint; /* else it is sent later */
     if (t->s->checkpoint > 0 && durable) {
         turn_send(t, peer, (struct rendezvous_effect){.kind = RENDEZVOUS_TELL_CHECKPOINTS});
     }

@@ -8,7 +8,7 @@
 
 /* ---- Processes come and go ---- */
 
-/* Rule 9: once every member has said what it holds. */
+/* Rule 9: grants begin once every member has reported its leases. */
 static void count_leases(struct rendezvous *s, struct rendezvous_peer *peer)
 {
     bool all = true;
@@ -19,7 +19,8 @@ static void count_leases(struct rendezvous *s, struct rendezvous_peer *peer)
     s->granting = s->granting || all;
 }
 
-/* GEN names it, but it does not know that: OPEN was lost with a connection or a coordinator. */
+/* Sends OPEN to a member of the generation that does not know of it, because OPEN was lost with a
+ * connection or a coordinator. */
 static void open_again(struct turn *t, const struct rendezvous_peer *peer)
 {
     round_send_open(t, peer);
@@ -71,7 +72,7 @@ void member_join(struct turn *t)
     round_decide(t);
 }
 
-/* A member that will not go on: with it go its connection and its part in the generation. */
+/* A member will not continue: it loses its connection and its part in the generation. */
 static void lose(struct turn *t, struct rendezvous_peer *peer)
 {
     peer->gone = true;
@@ -80,7 +81,7 @@ static void lose(struct turn *t, struct rendezvous_peer *peer)
     round_decide(t);
 }
 
-/* The next joiner may already be in a generation that is being recorded. */
+/* A joiner may already be in a generation that is being recorded. */
 static void forget_joiner(struct rendezvous *s, struct rendezvous_peer *peer)
 {
     if (peer->next) {
@@ -114,8 +115,8 @@ static bool any_member_lives(const struct rendezvous *s)
     return false;
 }
 
-/* The others are about to finish, too: nothing is closed for a member that has. One that was left
- * out meanwhile has finished all the same. */
+/* A member has finished. The others are about to finish, too, so that no generation is closed
+ * because of this one. A process that was left out before has finished as well. */
 static void finish(struct turn *t, struct rendezvous_peer *peer)
 {
     t->s->finished = true;
@@ -145,9 +146,9 @@ void member_leave(struct turn *t)
     }
 }
 
-/* A process that lives does not close both its connections, as a rule; one that does comes back too
- * late, as one that was silent. It is no proof: where nobody else has the state it is waited for.
- */
+/* A living process does not normally close both its connections; if it does, it comes back too
+ * late, like a member that was silent. This is not a proof of its death: if no other member has the
+ * state, the job waits for it. */
 static void note_ended(struct turn *t, struct rendezvous_peer *peer)
 {
     if (t->s->phase == RENDEZVOUS_CLOSING && peer->ended && peer->parted && !peer->reported) {
@@ -175,7 +176,7 @@ void member_connected(struct turn *t)
     }
 }
 
-/* ---- What members tell ---- */
+/* ---- What members report ---- */
 
 static void break_off(struct turn *t, struct rendezvous_peer *peer, enum rendezvous_reason reason)
 {
@@ -237,7 +238,7 @@ static void report_of_this_generation(struct turn *t, struct rendezvous_peer *pe
         return;
     }
     note_leases(t, peer, came_back);
-    if (came_back) { /* what it was sent may be lost with its connection */
+    if (came_back) { /* messages that were sent to it may be lost with its connection */
         turn_send(t, peer,
                   (struct rendezvous_effect){.kind = RENDEZVOUS_ACK, .version = s->durable});
     }
@@ -272,7 +273,7 @@ void member_report(struct turn *t)
     }
 }
 
-/* Commits of a member that is gone are ignored, as its reports are. */
+/* Commits of a member that is gone are ignored, like its reports. */
 void member_commits(struct turn *t)
 {
     struct rendezvous_peer *peer = turn_find(t->s, t->event->incarnation);
@@ -284,7 +285,7 @@ void member_commits(struct turn *t)
     }
 }
 
-/* There is nothing to write when the state was just restored. */
+/* Nothing is written to the journal for a state that was just restored. */
 void member_checkpoint(struct turn *t)
 {
     struct rendezvous *s = t->s;
@@ -298,8 +299,9 @@ void member_checkpoint(struct turn *t)
     }
 }
 
-/* A member cannot read the checkpoint that the open generation began with. It is believed as long
- * as nobody can have read it: a step that was committed since proves the contrary. */
+/* A member cannot read the checkpoint that the open generation began with. The coordinator believes
+ * this only while no step has been committed since: such a step proves that some member has read
+ * the checkpoint. */
 void member_unreadable(struct turn *t)
 {
     struct rendezvous *s = t->s;

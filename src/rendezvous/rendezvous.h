@@ -66,7 +66,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Checkpoints that a job can go back to: the newest, and those before it. */
+/* Checkpoints that a job can go back to: the newest one and those before it. */
 enum { RENDEZVOUS_CHECKPOINTS_MAX = 4 };
 
 enum rendezvous_phase {
@@ -82,21 +82,21 @@ enum rendezvous_standing { RENDEZVOUS_FREE, RENDEZVOUS_JOINING, RENDEZVOUS_MEMBE
 struct rendezvous_peer {
     uint64_t incarnation;
     uint64_t age;     /* the number of its join: a higher number is younger */
-    uint64_t version; /* reported */
+    uint64_t version; /* as reported */
     enum rendezvous_standing standing;
-    bool connected; /* what is sent to it arrives, as far as anybody knows */
+    bool connected; /* messages that are sent to it arrive, as far as is known */
     bool parted;    /* its connection has ended in this term, and it has no new one */
     bool counted;   /* member: its leases are in the table of this term */
     bool leaving;
     bool gone;     /* dead, given up, or finished */
-    bool finished; /* it is gone as it has ended well */
-    bool ended;    /* by the word of another member its kernel has ended their connection */
+    bool finished; /* it is gone because it has ended well */
+    bool ended; /* another member reported that the kernel of this one has ended their connection */
     bool silent;   /* did not report by the deadline, or both its connections have ended */
-    bool reported; /* closed the generation, with version, loaded and prepared */
+    bool reported; /* has closed the generation, with version, loaded and prepared */
     bool loaded;
-    bool opened_loaded; /* when the generation began: OPEN says so whenever it is sent */
+    bool opened_loaded; /* `loaded` at the beginning of the generation: each OPEN contains it */
     bool prepared;
-    bool next; /* is in the generation that is being recorded */
+    bool next; /* is a member of the generation that is being recorded */
 };
 
 struct rendezvous_config {
@@ -104,7 +104,7 @@ struct rendezvous_config {
     uint32_t max_size;
     uint32_t first_size; /* members that the first generation waits for; DEADLINE of generation 0
                             makes it min_size */
-    uint64_t lineage;    /* of a job that begins: its upper half is the job's, the lower 0 */
+    uint64_t lineage;    /* of a job that begins: the upper half is the job's, the lower half 0 */
 };
 
 struct rendezvous {
@@ -117,31 +117,32 @@ struct rendezvous {
     uint64_t logged; /* appended to the journal */
     uint64_t durable;
     uint64_t checkpoint;         /* the newest in the journal; 0: the model as it was at first */
-    uint64_t pending_checkpoint; /* the log has not reached it; 0: none */
+    uint64_t pending_checkpoint; /* waits until the log has reached it; 0: none */
     uint64_t older_checkpoints[RENDEZVOUS_CHECKPOINTS_MAX - 1]; /* ascending */
     uint32_t older_count;
-    bool unreadable;   /* the newest one is, as members of the open generation say */
-    bool tell_pending; /* an appended checkpoint is to be told once it is durable */
+    bool unreadable;   /* the newest checkpoint cannot be read, as members of the open generation
+                          report */
+    bool tell_pending; /* members must be informed of an appended checkpoint once it is durable */
     bool syncing_checkpoint;
     uint64_t next_base;
     uint64_t last_age;
     uint64_t suspecting, suspected; /* the first pair of this round; 0: none */
     uint64_t syncing_log;           /* what `logged` was at SYNC */
-    uint32_t stalled;               /* rounds in a row without a step, for such a pair */
+    uint32_t stalled;               /* rounds in a row without a step, while such a pair exists */
     bool restored;                  /* the generation began from a checkpoint */
     bool next_restore;
     bool settled;
     bool hard; /* CLOSING: not at a boundary */
     bool serving;
     bool granting; /* all leases of this term are known */
-    bool appended; /* since the last SYNC */
+    bool appended; /* entries were appended since the last SYNC */
     bool syncing;
     bool syncing_generation;
     bool complete; /* the log has every record of the job */
     bool finished; /* a member has ended well */
     uint32_t room;
-    uint32_t taken;                 /* slots */
-    struct rendezvous_peer peers[]; /* `room` slots; behind them their index, see turn.h */
+    uint32_t taken;                 /* slots in use */
+    struct rendezvous_peer peers[]; /* `room` slots; their index follows, see turn.h */
 };
 
 enum rendezvous_event_kind {
@@ -152,26 +153,28 @@ enum rendezvous_event_kind {
     RENDEZVOUS_REPLAY_MEMBER,     /* incarnation, age, loaded: as in OPEN */
     RENDEZVOUS_REPLAY_LOG,        /* version */
     RENDEZVOUS_REPLAY_CHECKPOINT, /* version */
-    RENDEZVOUS_START, /* term: the new one is this at least; 0: the one after the journal's */
+    RENDEZVOUS_START, /* term: the new term is at least this; 0: the one after the journal's */
     /* messages; incarnation is that of the sender */
     RENDEZVOUS_JOIN,
-    RENDEZVOUS_LEAVE,  /* finished: the caller says so, too, of any process that it saw end well */
+    RENDEZVOUS_LEAVE,  /* finished: also from the caller, for any process whose good end it saw */
     RENDEZVOUS_REPORT, /* generation, closed, loaded, prepared, version, first: of the steps that it
-                          brings, up to version; lost: an incarnation that it lost, 0;
-                          ended: the kernel of that one has ended their connection */
+                          brings, up to version; lost: the incarnation of a member that it lost, or
+                          0; ended: the kernel of the lost member has ended their connection */
     RENDEZVOUS_COMMITS,    /* generation, first, version: steps first … version */
-    RENDEZVOUS_UNREADABLE, /* generation, version: nobody can read the checkpoint it begins with */
-    RENDEZVOUS_CHECKPOINT, /* generation, version: it has written this one */
+    RENDEZVOUS_UNREADABLE, /* generation, version: no member can read the checkpoint that it begins
+                              with */
+    RENDEZVOUS_CHECKPOINT, /* generation, version: the member has written this checkpoint */
     /* the caller */
     RENDEZVOUS_DISCONNECTED, /* incarnation */
-    RENDEZVOUS_CONNECTED,    /* incarnation: it has a new connection, on which it is going to say
-                                REPORT; what it was sent before may be lost */
-    RENDEZVOUS_DEAD,         /* incarnation: proven, or given up; after LEAVE of those that ended
-                                well, or a job that is done begins again */
-    RENDEZVOUS_DEADLINE,     /* generation */
+    RENDEZVOUS_CONNECTED,    /* incarnation: it has a new connection, on which it will send REPORT;
+                                messages that were sent to it before may be lost */
+    RENDEZVOUS_DEAD,     /* incarnation: its death is proven, or it was given up. For a process that
+                            ended well, LEAVE must come first, because otherwise a job that is done
+                            begins again */
+    RENDEZVOUS_DEADLINE, /* generation */
     RENDEZVOUS_DURABLE,
     RENDEZVOUS_COMPLETE, /* the log has every record of the job */
-    RENDEZVOUS_REOPEN,   /* what members have to know of it has changed since it was opened */
+    RENDEZVOUS_REOPEN,   /* the content of its OPEN has changed since it was opened */
     RENDEZVOUS_EVENT_KINDS,
 };
 
@@ -200,7 +203,7 @@ enum rendezvous_effect_kind {
                                      the peers with `next`, with their ages; prepared: with the
                                      records of step `version`, those of KEEP_PREPARED */
     RENDEZVOUS_APPEND_CHECKPOINT, /* version */
-    RENDEZVOUS_SYNC,              /* make all of it durable; then DURABLE */
+    RENDEZVOUS_SYNC,              /* make all appended entries durable; then DURABLE */
     RENDEZVOUS_SERVE,             /* members may connect now */
     RENDEZVOUS_OPEN,          /* to: generation, version (base), lineage, restore; its members are
                                  the peers that are RENDEZVOUS_MEMBER */
@@ -208,30 +211,30 @@ enum rendezvous_effect_kind {
     RENDEZVOUS_ACK,           /* to: version */
     RENDEZVOUS_EXPEL,         /* to: reason */
     RENDEZVOUS_KEEP_PREPARED, /* keep the records that the event's report prepared */
-    RENDEZVOUS_TAKE_LEASES,   /* to: the leases of its report are what it has */
-    RENDEZVOUS_RESEND_GRANTS, /* to: all it has in the table */
-    RENDEZVOUS_RETURN_LEASES, /* to: what it has is free again, as it is left out: reason */
-    RENDEZVOUS_CUT,   /* the steps after `version` do not count, nor do checkpoints after it;
-                         all leases are void */
+    RENDEZVOUS_TAKE_LEASES,   /* to: the leases of its report are those that it holds */
+    RENDEZVOUS_RESEND_GRANTS, /* to: all records that it holds by the table */
+    RENDEZVOUS_RETURN_LEASES, /* to: the records that it holds are free again, because it is left
+                                 out: reason */
+    RENDEZVOUS_CUT,   /* steps and checkpoints after `version` do not count; all leases are void */
     RENDEZVOUS_AWAIT, /* begin the deadline of `generation` */
     RENDEZVOUS_END,   /* the job is done */
-    RENDEZVOUS_TELL_CHECKPOINTS, /* to: those that the job may go back to */
+    RENDEZVOUS_TELL_CHECKPOINTS, /* to: the checkpoints that the job may go back to */
     RENDEZVOUS_LOST_STATE,       /* no checkpoint can be read: the job cannot go on */
 };
 
 enum rendezvous_reason {
-    RENDEZVOUS_LEFT,        /* as it wished */
-    RENDEZVOUS_SILENT,      /* the others go on without it */
-    RENDEZVOUS_UNREACHABLE, /* for an older member */
-    RENDEZVOUS_UNKNOWN,     /* no member of this job's generations */
+    RENDEZVOUS_LEFT,        /* by its own wish */
+    RENDEZVOUS_SILENT,      /* the others continue without it */
+    RENDEZVOUS_UNREACHABLE, /* an older member could not reach it */
+    RENDEZVOUS_UNKNOWN,     /* not a member of a generation of this job */
     RENDEZVOUS_BROKEN,      /* its report does not fit the log */
-    RENDEZVOUS_AHEAD,       /* of a generation that the journal does not have */
+    RENDEZVOUS_AHEAD,       /* it is of a generation that the journal does not have */
     RENDEZVOUS_FULL,        /* too many processes */
-    RENDEZVOUS_DONE,        /* the job is, or its own part */
+    RENDEZVOUS_DONE,        /* the job is done, or its own part */
     RENDEZVOUS_DIED,        /* its end was proven, both its connections have ended, or it was given
                                up */
-    RENDEZVOUS_FAILED,      /* the job has; the caller's */
-    RENDEZVOUS_HANGS,       /* it does not come back from its step function; the caller's */
+    RENDEZVOUS_FAILED,      /* the job has failed; only the caller uses this */
+    RENDEZVOUS_HANGS, /* it does not return from its step function; only the caller uses this */
 };
 
 struct rendezvous_effect {
@@ -248,7 +251,7 @@ struct rendezvous_effect {
     bool prepared;
 };
 
-/* The list is the caller's, of RENDEZVOUS_EFFECTS_MAX(peers). */
+/* The caller provides the list, of RENDEZVOUS_EFFECTS_MAX(peers). */
 struct rendezvous_effects {
     size_t count;
     size_t room;
@@ -256,22 +259,24 @@ struct rendezvous_effects {
 };
 #define RENDEZVOUS_EFFECTS_MAX(peers) (6 * (size_t)(peers) + 8)
 
-/* The bytes of a state for so many processes at a time, members and joiners. */
+/* The size of a state for this number of processes at a time, members and joiners. */
 #define RENDEZVOUS_SIZE_BYTES(peers)                                                               \
     (sizeof(struct rendezvous) +                                                                   \
      (size_t)(peers) * (sizeof(struct rendezvous_peer) + sizeof(uint32_t)))
 size_t rendezvous_size_bytes(uint32_t peers);
-/* 0 < min_size <= first_size <= max_size <= peers. */
+/* Requires 0 < min_size <= first_size <= max_size <= peers. */
 void rendezvous_init(struct rendezvous *state, struct rendezvous_config config, uint32_t peers);
 
-/* ret: what is to be done, in this order; what it had is overwritten. */
+/* Writes to ret the effects of the event, in the order in which they must be carried out;
+ * overwrites its former content. */
 void rendezvous_step(struct rendezvous *state, const struct rendezvous_event *event,
                      struct rendezvous_effects *ret);
 
-/* NULL: it is not known. */
+/* Returns NULL if the process is not known. */
 const struct rendezvous_peer *rendezvous_find(const struct rendezvous *state, uint64_t incarnation);
-/* Whether records may be granted to it now (9). */
+/* Whether records may be granted to the process now (rule 9). */
 bool rendezvous_may_grant(const struct rendezvous *state, uint64_t incarnation);
 
-/* NULL, or which invariant is violated. Holds between steps; tests ask after each. */
+/* Returns NULL, or the name of the invariant that is violated. Invariants hold between steps; tests
+ * check them after each step. */
 const char *rendezvous_check(const struct rendezvous *state);

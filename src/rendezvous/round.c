@@ -67,7 +67,7 @@ static void record(struct turn *t, uint64_t base, bool restore)
 {
     struct rendezvous *s = t->s;
     bool prepared = !restore && base > s->logged;
-    assert(restore || base <= s->logged + 1); /* reports bring their steps */
+    assert(restore || base <= s->logged + 1); /* reports contain the steps */
     s->phase = RENDEZVOUS_RECORDING;
     s->next_base = base;
     s->next_restore = restore;
@@ -114,7 +114,7 @@ static void end(struct turn *t)
     turn_emit(t, (struct rendezvous_effect){.kind = RENDEZVOUS_END});
 }
 
-/* Once the log is complete, a silent member may have ended well: it is waited for. */
+/* Once the log is complete, a silent member may have ended well: the others wait for it. */
 static enum commit_verdict count_votes(const struct rendezvous *s, uint64_t *ret_base)
 {
     struct commit_tally tally = {0};
@@ -146,7 +146,7 @@ void round_decide(struct turn *t)
     }
     bool restore = verdict == COMMIT_RESTORE;
     if (!restore && base < s->logged) {
-        base = s->logged; /* reports contradict the log: a member that is behind it stops (7) */
+        base = s->logged; /* reports contradict the log: a member behind the log stops (7) */
     }
     if (restore && s->complete && s->finished) {
         end(t);
@@ -184,8 +184,8 @@ void round_send_open(struct turn *t, const struct rendezvous_peer *peer)
     rendezvous_journal_tell_checkpoints(t, peer);
 }
 
-/* When both connections have ended, the proof of the process's end may come a moment later: a
- * kernel closes connections first. */
+/* When both connections have ended, the proof of the process's end may arrive a moment later,
+ * because a kernel closes connections first. */
 static enum rendezvous_reason why_left_out(const struct rendezvous_peer *peer)
 {
     return peer->finished                ? RENDEZVOUS_DONE

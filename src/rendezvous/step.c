@@ -35,7 +35,7 @@ static void replay_generation(struct turn *t)
 static void replay_member(struct turn *t)
 {
     struct rendezvous_peer *peer = turn_take(t->s, t->event->incarnation, RENDEZVOUS_MEMBER);
-    if (peer) { /* else the job was written with more room: members beyond that are unknown here */
+    if (peer) { /* otherwise the job was written with more room: other members are unknown here */
         peer->age = t->event->age;
         peer->opened_loaded = t->event->loaded && !t->s->restored;
         t->s->last_age = peer->age > t->s->last_age ? peer->age : t->s->last_age;
@@ -93,16 +93,16 @@ static void durable(struct turn *t)
     if (!s->serving) {
         s->serving = true;
         turn_emit(t, (struct rendezvous_effect){.kind = RENDEZVOUS_SERVE});
-        round_decide(t); /* of deaths that were told before */
+        round_decide(t); /* for deaths that were reported before */
     }
     if (s->syncing_generation && s->phase == RENDEZVOUS_RECORDING) {
         s->syncing_generation = false;
-        round_open(t); /* before ACK: a member that is left out may not end well by one */
+        round_open(t); /* before ACK: a member that is left out must not end well because of it */
     }
     rendezvous_journal_synced(t);
 }
 
-/* The step that is under way is given up, too: its members do not know what it is about. */
+/* The current step is given up, too, because its members do not know the new content of OPEN. */
 static void reopen(struct turn *t)
 {
     round_close(t, true);

@@ -31,7 +31,7 @@ static uint32_t *index_of(const struct rendezvous *state)
     return (uint32_t *)(void *)(state->peers + state->room);
 }
 
-/* The place where the index has it, or is to have it. */
+/* Returns the position of the process in the index, or the position to insert it at. */
 static uint32_t place_of(const struct rendezvous *state, uint64_t incarnation)
 {
     const uint32_t *index = index_of(state);
@@ -63,7 +63,8 @@ static void insert(struct rendezvous *state, uint32_t slot)
     *at = slot;
 }
 
-/* Of equal incarnations, which a damaged journal may have, takes out the one of this slot. */
+/* Takes a slot out of the index. Incarnations may be equal, if the journal is damaged: the one of
+ * this slot is taken out. */
 static void take_out(struct rendezvous *state, uint32_t slot)
 {
     uint32_t *at = index_of(state) + place_of(state, state->peers[slot].incarnation);
