@@ -23,13 +23,13 @@ static uint64_t steps_in(uint64_t positions, uint64_t each)
     return positions / each + (positions % each > 0);
 }
 
-/* Steps of the rest of the epoch. */
+/* Returns the number of steps in the rest of the epoch. */
 static uint64_t steps_left(struct shard_place place, struct shard_extent extent, uint64_t each)
 {
     return steps_in(extent.records - place.position, each);
 }
 
-/* Moves the place by steps of both kinds. */
+/* Moves the place forward by steps. The last step of an epoch may be shorter. */
 static struct shard_place move(struct shard_place place, struct shard_extent extent, uint64_t each,
                                uint64_t steps)
 {

@@ -14,15 +14,14 @@
 #include <stdint.h>
 
 struct shard_anchor {
-    uint64_t version;  /* of the last step before it */
-    uint32_t epoch;    /* in which step version + 1 begins; that of the data set's end: there is no
-                          such step */
-    uint64_t position; /* … at this one of its positions */
+    uint64_t version;  /* of the last step before the anchor */
+    uint32_t epoch;    /* of step version + 1; the number of epochs if there is no such step */
+    uint64_t position; /* of the beginning of that step, in its epoch */
     uint32_t next;     /* micro-batches of step version + 1, > 0 */
     uint32_t later;    /* of each step after that, > 0; 0: there is no anchor */
 };
 
-/* What steps are cut from. */
+/* The parameters of the data set from which steps are made. */
 struct shard_extent {
     uint64_t records; /* > 0 */
     uint32_t epochs;
@@ -34,26 +33,29 @@ struct shard_place {
     uint64_t position; /* < records */
 };
 
-/* The anchor of steps that all have so many micro-batches, from the first one on. */
+/* Returns the anchor of steps that all have this number of micro-batches, from the first step
+ * on. */
 struct shard_anchor shard_anchor_alike(uint32_t micro_batches);
-/* Whether numbers that came from outside are an anchor of that version in that extent. */
+/* Whether numbers from outside are a valid anchor of that version in that extent. */
 bool shard_anchor_valid(const struct shard_anchor *anchor, struct shard_extent extent,
                         uint64_t version);
 
-/* The version of the last step of all epochs. */
+/* Returns the version of the last step of all epochs. */
 uint64_t shard_anchor_last(const struct shard_anchor *anchor, struct shard_extent extent);
-/* The place where the step after that version begins; anchor->version <= version <=
- * shard_anchor_last. At the end: position 0 of epoch extent.epochs. */
+/* Returns the place where the step after that version begins; anchor->version <= version <=
+ * shard_anchor_last. At the end this is position 0 of epoch extent.epochs. */
 struct shard_place shard_anchor_place(const struct shard_anchor *anchor, struct shard_extent extent,
                                       uint64_t version);
-/* The number of that step, as long as its epoch has so many left; version > anchor->version. */
+/* Returns the number of micro-batches of that step, if its epoch has so many left; version >
+ * anchor->version. */
 uint32_t shard_anchor_micro_batches(const struct shard_anchor *anchor, uint64_t version);
-/* Its positions. */
+/* Returns the number of the step's positions. */
 uint32_t shard_anchor_count(const struct shard_anchor *anchor, struct shard_extent extent,
                             uint64_t version);
 
-/* The anchor of the next generation, which begins after step `version`. */
+/* Returns the anchor of the next generation, which begins after step `version`. */
 struct shard_anchor shard_anchor_move(const struct shard_anchor *anchor, struct shard_extent extent,
                                       uint64_t version, uint32_t later);
-/* `workers` times `per_worker`, or as many as a step may have. */
+/* Returns `workers` times `per_worker`, or the largest number that a step may have if this is
+ * smaller. */
 uint32_t shard_anchor_later(uint32_t batch, uint32_t per_worker, uint32_t workers);

@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-/* Adds a set's records to what was counted, unless they are in two places. */
+/* Adds a set's records to the counts. Ranges that overlap are a fault. */
 static const char *count_set(const struct shard_set *set, uint64_t *counted)
 {
     uint64_t records = 0;
@@ -40,7 +40,7 @@ static const char *check_suspects(const struct shard_state *state, uint64_t *cou
     return NULL;
 }
 
-/* Every position of an open epoch is to do, held, suspected or done. */
+/* Checks that every position of an open epoch is to do, held, suspected or done. */
 static const char *check_counts(const struct shard_state *state, const uint64_t *counted)
 {
     for (uint32_t i = 0; i < state->data_count; i++) {
@@ -65,7 +65,7 @@ static const char *check_counts(const struct shard_state *state, const uint64_t 
     return NULL;
 }
 
-/* No range is with two owners, nor both held and to do. */
+/* Checks that no range has two owners, and none is both held and to do. */
 static const char *check_owners(const struct shard_state *state)
 {
     struct shard_range range;

@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-/* Beside the ranges of a grant: the epochs that end in the same step, and what refuses or waits. */
+/* The ranges of a grant, the epochs that end in the same step, and one refusal or WAIT. */
 enum { ROOM_OF_A_GRANT = SHARD_GRANT_RANGES + 2 };
 
 void shard_emit(struct shard_state *state, struct shard_effect effect)

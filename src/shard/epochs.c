@@ -17,7 +17,7 @@ bool shard_data_is_valid(const struct shard_dataset *spec)
            !(spec->micro_batches == 0 && spec->per_worker);
 }
 
-/* A worker that comes later may see the size that is left. */
+/* Whether the data set is the same. A worker that comes later may see the reduced size. */
 static bool is_same(const struct shard_data *data, const struct shard_dataset *told)
 {
     const struct shard_dataset *spec = &data->spec;
@@ -37,7 +37,7 @@ static uint32_t find(const struct shard_state *state, const char *name)
     return number;
 }
 
-/* Every worker tells the data set that it wants; the first one makes it. */
+/* Every worker names the data set that it wants; the first one creates it. */
 int shard_data_add(struct shard_state *state, const struct shard_dataset *spec)
 {
     if (!shard_data_is_valid(spec)) {
@@ -108,7 +108,8 @@ struct shard_epoch *shard_epoch_of(struct shard_data *data, uint32_t epoch)
     return NULL;
 }
 
-/* All positions of the next epoch are to do. Without memory it stays closed until the next step. */
+/* Opens the next epoch: all its positions are to do. Without memory the epoch stays closed until
+ * the next step. */
 static bool open_next(struct shard_state *state, uint32_t dataset)
 {
     struct shard_data *data = &state->data[dataset];
@@ -154,8 +155,8 @@ static void close_done(struct shard_state *state, uint32_t dataset)
     }
 }
 
-/* An epoch of which all is set aside is done when it opens, and so may be the next one: each of
- * them needs room among the effects. */
+/* If all records of an epoch are set aside, the epoch is done when it opens, and the next one may
+ * be, too: each of them needs room among the effects. */
 static bool has_room_to_open(struct shard_state *state)
 {
     return state->aside_count == 0 || shard_has_room(state);

@@ -5,7 +5,7 @@
 
 #include <assert.h>
 
-/* ---- Who waits ---- */
+/* ---- Workers that wait ---- */
 
 static void queue_push(struct shard_queue *queue, uint64_t owner)
 {
@@ -22,10 +22,11 @@ static uint64_t queue_pop(struct shard_queue *queue)
     return owner;
 }
 
-/* ---- What one gets ---- */
+/* ---- What a worker gets ---- */
 
-/* At most half of its even share of what is left, so that towards the end of an epoch there is
- * something for everyone, and more for faster workers; whole batches, and at least one. */
+/* Returns how many records a worker may get: at most half of its even share of the records left, so
+ * that towards the end of an epoch some are left for every worker, and faster workers get more;
+ * whole batches, and at least one. */
 static uint64_t limit(const struct shard_state *state, const struct shard_data *data,
                       uint64_t wanted)
 {
@@ -50,7 +51,7 @@ static bool hold(struct shard_state *state, struct shard_owner *owner, struct sh
     return true;
 }
 
-/* Takes from the front of what is to do, within one epoch. */
+/* Grants records from the front of `to_do`, within one epoch. */
 static bool grant_ranges(struct shard_state *state, struct shard_owner *owner, uint32_t dataset)
 {
     struct shard_data *data = &state->data[dataset];
@@ -67,7 +68,7 @@ static bool grant_ranges(struct shard_state *state, struct shard_owner *owner, u
             break;
         }
         int r = shard_set_remove(&data->to_do, range);
-        assert(r == 0); /* nothing is cut in two at the front */
+        assert(r == 0); /* removing at the front never cuts a range in two */
         epoch = range.epoch;
         left -= range.count;
         ranges++;
@@ -75,8 +76,9 @@ static bool grant_ranges(struct shard_state *state, struct shard_owner *owner, u
     return ranges > 0;
 }
 
-/* Suspected records go alone to a worker that holds nothing, so that the next crash is about them.
- * Until all of them have gone, others wait when they ask, and so come to hold nothing. */
+/* Grants suspected records alone, to a worker that holds nothing, so that the next crash is caused
+ * by them. Until all suspects are granted, the workers that ask must wait, so that they come to
+ * hold nothing. */
 static bool grant(struct shard_state *state, struct shard_owner *owner, uint32_t dataset)
 {
     struct shard_suspect *suspect = shard_suspect_free(state, dataset);
@@ -93,7 +95,7 @@ static bool grant(struct shard_state *state, struct shard_owner *owner, uint32_t
     return true;
 }
 
-/* False: it has to wait. */
+/* Returns false if the worker has to wait. */
 static bool answer(struct shard_state *state, struct shard_owner *owner, uint32_t dataset)
 {
     if (state->failed) {
@@ -122,7 +124,7 @@ void shard_want(struct shard_state *state, struct shard_owner *owner, uint32_t d
     }
 }
 
-/* Whether some worker that waits may have an answer. */
+/* Whether a worker that waits may get an answer. */
 static bool has_answer(struct shard_state *state, uint32_t dataset)
 {
     const struct shard_data *data = &state->data[dataset];

@@ -9,7 +9,7 @@
 
 struct shard_epoch {
     uint32_t epoch;
-    uint64_t size; /* positions: the records at its beginning */
+    uint64_t size; /* positions: the number of records when the epoch began */
     uint64_t done;
 };
 
@@ -24,7 +24,7 @@ enum { SHARD_OPEN_MAX = 2 };
 
 struct shard_data {
     struct shard_dataset spec; /* size and epochs as they are now */
-    uint64_t told_size;        /* as they were told first */
+    uint64_t told_size;        /* as in the first DATASET */
     uint32_t told_epochs;
     struct shard_epoch open[SHARD_OPEN_MAX]; /* the oldest first */
     size_t open_count;
@@ -37,7 +37,7 @@ struct shard_owner {
     uint64_t incarnation;
     int64_t expires_ms;
     bool expired;
-    bool alone; /* what it holds is suspected */
+    bool alone; /* its held records are suspected */
     struct shard_set held;
     uint64_t wanted[SHARD_DATASETS_MAX]; /* 0: it does not wait */
 };
@@ -46,7 +46,7 @@ struct shard_owner {
 struct shard_suspect {
     struct shard_range range;
     uint32_t tries;
-    uint64_t owner; /* 0: nobody holds it */
+    uint64_t owner; /* 0: it has no holder */
 };
 
 struct shard_aside {
@@ -58,7 +58,7 @@ struct shard_state {
     bool serving;
     bool failed;
     int64_t now_ms;         /* of the last TICK */
-    int64_t next_expiry_ms; /* no lease runs out before */
+    int64_t next_expiry_ms; /* no lease ends before this */
     struct shard_nodes nodes;
     struct shard_data data[SHARD_DATASETS_MAX];
     uint32_t data_count;
@@ -69,8 +69,8 @@ struct shard_state {
     size_t suspect_count;
     struct shard_aside aside[SHARD_ASIDE_MAX];
     size_t aside_count;
-    bool owes; /* the last step had `more`: answers that it had no room for come with GO_ON */
-    struct shard_effects *effects; /* of the step at hand */
+    bool owes; /* the last step had `more`: GO_ON brings the answers that it had no room for */
+    struct shard_effects *effects; /* of the current step */
 };
 
 /* ---- Effects (effects.c) ---- */
@@ -78,17 +78,17 @@ struct shard_state {
 void shard_emit(struct shard_state *state, struct shard_effect effect);
 void shard_refuse(struct shard_state *state, uint64_t owner, uint32_t dataset,
                   enum shard_reason reason);
-/* Whether a whole grant still has room among the effects; otherwise they get `more`. */
+/* Whether the effects have room for a whole grant; otherwise sets `more`. */
 bool shard_has_room(struct shard_state *state);
 
 /* ---- Owners (owners.c) ---- */
 
-/* NULL: unknown. */
+/* Returns NULL if the owner is not known. */
 struct shard_owner *shard_owner_of(const struct shard_state *state, uint64_t incarnation);
-/* A new one. NULL: no memory. */
+/* Adds an owner. Returns NULL if there is no memory. */
 struct shard_owner *shard_owner_add(struct shard_state *state, uint64_t incarnation,
                                     int64_t expires_ms);
-/* It holds nothing and waits for nothing any more. */
+/* Removes an owner, which must hold nothing and wait for nothing. */
 void shard_owner_remove(struct shard_state *state, struct shard_owner *owner);
 void shard_owner_stop_waiting(struct shard_state *state, struct shard_owner *owner);
 
@@ -100,17 +100,17 @@ void shard_data_extend(struct shard_state *state, uint32_t dataset, uint64_t epo
 void shard_data_shrink(struct shard_state *state, uint32_t dataset, uint64_t size);
 bool shard_data_ended(const struct shard_data *data);
 struct shard_epoch *shard_epoch_of(struct shard_data *data, uint32_t epoch);
-/* Closes epochs that are done, opens those that may begin. */
+/* Closes epochs that are done, and opens those that may begin. */
 void shard_epochs_advance(struct shard_state *state, uint32_t dataset);
-/* Called before SERVE: opens the epoch of the range, if it overlaps the one before it, as the
- * journal names it. */
+/* Called before SERVE for a range that the journal names: opens its epoch, if this may overlap the
+ * one before it. */
 void shard_epochs_reach(struct shard_state *state, struct shard_range range);
 
 /* ---- Grants (grants.c) ---- */
 
 void shard_want(struct shard_state *state, struct shard_owner *owner, uint32_t dataset,
                 uint64_t count);
-/* Workers that wait, as far as there is something for them. */
+/* Grants records to workers that wait, as long as there are any for them. */
 void shard_serve_waiting(struct shard_state *state, uint32_t dataset);
 
 /* ---- Parts (parts.c) ---- */
@@ -118,37 +118,37 @@ void shard_serve_waiting(struct shard_state *state, uint32_t dataset);
 int shard_commit(struct shard_state *state, const struct shard_part *parts, size_t count);
 int shard_give_back(struct shard_state *state, const struct shard_part *parts, size_t count);
 int shard_hold(struct shard_state *state, const struct shard_part *parts, size_t count);
-/* All that an owner holds. MUSTER_ENOMEM, MUSTER_ETOOBIG. */
+/* Gives back all records that an owner holds. MUSTER_ENOMEM, MUSTER_ETOOBIG. */
 int shard_give_back_all(struct shard_state *state, struct shard_owner *owner);
-/* Takes a part that was checked from where it is; a node for each was reserved. */
+/* Takes a checked part out of the place where it is; a node must be reserved for each part. */
 void shard_part_take(struct shard_state *state, struct shard_part part);
-/* Refuses the event, unless every part is held by its owner, and comes once. Before SERVE it may
- * also be to do, or suspected. MUSTER_ENOMEM, MUSTER_ETOOBIG. */
+/* Refuses the event, unless every part is held by its owner and no part comes twice. Before SERVE a
+ * part may also be to do, or suspected. MUSTER_ENOMEM, MUSTER_ETOOBIG. */
 int shard_parts_check(struct shard_state *state, const struct shard_part *parts, size_t count,
                       bool *ret_good);
 
 /* ---- Plans (plan.c) ---- */
 
 bool shard_is_planned(const struct shard_state *state, uint32_t dataset);
-/* A step that nobody had to be granted, where its parts are of planned data sets; otherwise the
- * event is refused. */
+/* Checks a step whose parts are of planned data sets, which are not granted; refuses the event if
+ * the plan has other records. */
 bool shard_plan_check(struct shard_state *state, const struct shard_part *parts, size_t count);
 
 /* ---- Suspects (suspects.c) ---- */
 
 int shard_blame(struct shard_state *state, const struct shard_part *parts, size_t count);
 int shard_leave_out(struct shard_state *state, const struct shard_part *parts, size_t count);
-/* A new epoch, none of which is granted: what is set aside is done. A node for each was reserved.
- */
+/* Skips the records that are set aside in a new epoch, of which nothing is granted yet: they are
+ * done. A node must be reserved for each. */
 void shard_aside_skip(struct shard_state *state, uint32_t dataset, struct shard_epoch *epoch);
-/* NULL: there is none that nobody holds. */
+/* Returns a suspect that no owner holds, or NULL. */
 struct shard_suspect *shard_suspect_free(struct shard_state *state, uint32_t dataset);
-/* The first behind `after` (NULL: of all) that nobody holds, where it lies before *next; false:
- * there is none. */
+/* Finds the first suspect after `after` (NULL: of all) that no owner holds, if it is before *next;
+ * false: there is none. */
 bool shard_suspect_next(const struct shard_state *state, uint32_t dataset,
                         const struct shard_range *after, struct shard_range *next);
-/* The first that overlaps the range; NULL. */
+/* Returns the first suspect that overlaps the range, or NULL. */
 struct shard_suspect *shard_suspect_in(const struct shard_state *state, struct shard_range range);
-/* The range is suspected no more, where it was. */
+/* Clears the range of suspicion, if there was any. */
 void shard_suspect_clear(struct shard_state *state, struct shard_range range);
 void shard_suspect_add(struct shard_state *state, struct shard_suspect suspect);

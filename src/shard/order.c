@@ -13,7 +13,7 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* The smallest whole number that is not below the square root. */
+/* Returns the smallest whole number that is not below the square root. */
 static uint64_t root_of(uint64_t x)
 {
     uint64_t root = 0;
@@ -39,8 +39,8 @@ void shard_order_init(struct shard_order *order, uint64_t size, uint32_t block, 
     }
 }
 
-/* A number below `limit` (at most 2^32) for a row or a column. A round's function need not be a
- * bijection, only well mixed. */
+/* Returns a number below `limit` (at most 2^32) for a row or a column. A round's function need not
+ * be a bijection, only well mixed. */
 static uint64_t scramble(uint64_t x, uint64_t key, uint64_t limit)
 {
     x = (x ^ key) * UINT64_C(0xd6e8feb86659fd93);
@@ -69,7 +69,7 @@ static uint64_t permute(const struct shard_order *order, uint64_t unit)
     return row * columns + column;
 }
 
-/* What permute() has made, undone: its rounds from the last to the first. */
+/* Reverses permute(): applies its rounds from the last to the first. */
 static uint64_t permute_back(const struct shard_order *order, uint64_t unit)
 {
     uint64_t columns = order->columns, rows = order->rows;

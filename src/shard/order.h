@@ -17,21 +17,22 @@ enum { SHARD_ORDER_ROUNDS = 16 };
 
 struct shard_order {
     uint64_t size;  /* records */
-    uint64_t units; /* what is shuffled: records, or whole blocks of them; 0: nothing is */
-    uint32_t block; /* records of a unit, which keep their order in it */
-    int rounds;     /* those used: few units need more until every order is as likely */
+    uint64_t units; /* the shuffled items: records, or whole blocks of them; 0: no shuffle */
+    uint32_t block; /* records of a unit, whose order within the unit is kept */
+    int rounds;     /* the rounds that are used: with few units more are needed until all orders are
+                       equally likely */
     uint64_t rows;
     uint64_t columns;
     uint64_t keys[SHARD_ORDER_ROUNDS];
 };
 
-/* block: 0 keeps the order of the data set; 1 shuffles records; more shuffles blocks of so many,
- * for data that is slow to read one by one. What is left over for less than a block comes last.
- * Orders of other seeds, data sets and epochs have nothing to do with each other. */
+/* block: 0 keeps the order of the data set; 1 shuffles records; more than 1 shuffles blocks of this
+ * size, for data that is slow to read record by record. Records that do not fill a block come last.
+ * Orders of different seeds, data sets or epochs are independent of each other. */
 void shard_order_init(struct shard_order *order, uint64_t size, uint32_t block, uint64_t seed,
                       uint32_t dataset, uint32_t epoch);
 
-/* position < size */
+/* Returns the record at a position; position < size. */
 uint64_t shard_order_record(const struct shard_order *order, uint64_t position);
-/* The other way round: where a record lies. record < size */
+/* The reverse function: returns the position of a record; record < size. */
 uint64_t shard_order_position(const struct shard_order *order, uint64_t record);

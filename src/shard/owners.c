@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The index at which it is, or is to be inserted. */
+/* Returns the index of the owner, or the index to insert it at. */
 static size_t place_of(const struct shard_state *state, uint64_t incarnation)
 {
     size_t low = 0, high = state->owner_count;

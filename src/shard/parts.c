@@ -7,13 +7,13 @@
 
 /* ---- Where a part is ---- */
 
-/* The front of a part, as far as it is in one place. */
+/* The first records of a part that are in the same place. */
 struct place {
     struct shard_owner *owner; /* NULL: it is to do, or suspected */
-    uint32_t count;            /* 0: it is nowhere */
+    uint32_t count;            /* 0: they are in no place */
 };
 
-/* Records of a step come in the order in which they were granted, mostly: the one who holds the
+/* Records of a step mostly come in the order in which they were granted, so that the holder of the
  * next ones is not far. */
 static struct place find_holder(struct shard_state *state, struct shard_range range)
 {
@@ -105,7 +105,7 @@ static void take_from(struct shard_set *set, struct shard_range range)
     assert(r == 0);
 }
 
-/* What is suspected and held by nobody is in no set. */
+/* Suspects that no owner holds are in no set. */
 static void take_piece(struct shard_state *state, struct shard_owner *owner,
                        struct shard_range range)
 {
@@ -150,7 +150,7 @@ static void add_to_do(struct shard_state *state, struct shard_range range)
     assert(r == 0);
 }
 
-/* What is suspected stays so; the rest is to do. */
+/* Puts a range back: suspects stay suspects; the other records are to do again. */
 static void put_back(struct shard_state *state, struct shard_range range)
 {
     for (struct shard_suspect *suspect; (suspect = shard_suspect_in(state, range)) != NULL;) {
@@ -199,7 +199,7 @@ int shard_give_back_all(struct shard_state *state, struct shard_owner *owner)
 
 /* ---- After a restart ---- */
 
-/* The beginning of the next piece that nobody holds; UINT64_MAX: there is none in this epoch. */
+/* Returns the beginning of the next piece that no owner holds; UINT64_MAX: this epoch has none. */
 static uint64_t next_free(const struct shard_state *state, struct shard_range range)
 {
     struct shard_range next;
@@ -218,7 +218,7 @@ static uint64_t next_free(const struct shard_state *state, struct shard_range ra
     return first;
 }
 
-/* False: nothing of it is left. */
+/* Moves the beginning of the range to `first`. Returns false if nothing of the range is left. */
 static bool skip_to(struct shard_range *range, uint64_t first)
 {
     if (first >= shard_range_end(*range)) {
@@ -250,7 +250,8 @@ static int hold_piece(struct shard_state *state, struct shard_owner *owner,
     return 0;
 }
 
-/* Piece by piece: a lease may have been committed in part since it was granted. */
+/* Holds a range piece by piece, because a part of the lease may have been committed since it was
+ * granted. */
 static int hold_pieces(struct shard_state *state, struct shard_owner *owner,
                        struct shard_range range, bool *ret_whole)
 {
@@ -294,7 +295,8 @@ static int hold_one(struct shard_state *state, struct shard_part part)
     return r;
 }
 
-/* What was committed or belongs to another one is refused; the rest of its part is held. */
+/* Refuses records that are committed or that another owner holds; the other records of the part are
+ * held. */
 int shard_hold(struct shard_state *state, const struct shard_part *parts, size_t count)
 {
     int r = 0;

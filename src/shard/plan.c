@@ -12,7 +12,8 @@ bool shard_is_planned(const struct shard_state *state, uint32_t dataset)
     return planned(state, dataset) != NULL;
 }
 
-/* Steps come one after the other, so what is done of an epoch is its front. */
+/* Whether the range comes next in its epoch. Steps are done one after the other, so that the done
+ * positions of an epoch are its front. */
 static bool follows(const struct shard_data *data, struct shard_range range, uint64_t taken)
 {
     const struct shard_epoch *epoch = &data->open[0];

@@ -16,21 +16,21 @@ struct shard_range {
     uint32_t count;
 };
 
-/* Whether numbers that came from outside are a range. */
+/* Whether numbers from outside are a valid range. */
 bool shard_range_valid(struct shard_range range);
 
 uint64_t shard_range_end(struct shard_range range);
 
-/* Both in one epoch of one data set. */
+/* Whether both are in one epoch of one data set. */
 bool shard_range_same_epoch(struct shard_range a, struct shard_range b);
 
-/* < 0, 0, > 0: by data set, epoch, first position. Sets are sorted so. */
+/* Returns < 0, 0 or > 0: by data set, epoch, first position. Sets are sorted in this order. */
 int shard_range_compare(struct shard_range a, struct shard_range b);
 
-/* They have a position in common. */
+/* Whether they have a position in common. */
 bool shard_range_overlaps(struct shard_range a, struct shard_range b);
 
-/* All positions of `inner` are in `outer`. */
+/* Whether all positions of `inner` are in `outer`. */
 bool shard_range_covers(struct shard_range outer, struct shard_range inner);
 
 /* Takes `count` positions off the front of the range; 0 < count < range->count. */

@@ -73,7 +73,7 @@ size_t shard_nodes_bytes(const struct shard_nodes *nodes)
     return bytes;
 }
 
-/* One was reserved. */
+/* Takes a node; one must be reserved. */
 static uint32_t take_node(struct shard_nodes *nodes, struct shard_range range)
 {
     uint32_t node = nodes->free;
@@ -96,7 +96,7 @@ static void give_node(struct shard_nodes *nodes, uint32_t node)
 
 /* ---- The treap: sorted from left to right, priorities sink from the root ---- */
 
-/* A scrambled number, so that the order in which nodes were taken does not show. */
+/* A scrambled number, so that priorities do not depend on the order in which nodes were taken. */
 static uint32_t priority(uint32_t node)
 {
     node = (node ^ node >> 16) * UINT32_C(0x7feb352d);
@@ -166,7 +166,8 @@ static void erase(struct shard_set *set, struct shard_range range)
     set->ranges--;
 }
 
-/* The last node that begins at or before the range, and the first that begins after it; NULL. */
+/* Finds the last node that begins at or before the range, and the first that begins after it; NULL
+ * if there is none. */
 static void neighbours(const struct shard_set *set, struct shard_range range,
                        struct shard_node **ret_before, struct shard_node **ret_after)
 {
@@ -243,7 +244,7 @@ int shard_set_add(struct shard_set *set, struct shard_range range)
     return 0;
 }
 
-/* Ranges that 32 bits cannot count lie in several nodes. */
+/* A range that 32 bits cannot count is in several nodes. */
 uint32_t shard_set_prefix(const struct shard_set *set, struct shard_range range)
 {
     uint64_t at = range.first, end = shard_range_end(range);
@@ -272,7 +273,7 @@ bool shard_set_overlaps(const struct shard_set *set, struct shard_range range)
            (after && shard_range_overlaps(after->range, range));
 }
 
-/* The whole of `range` lies in the node. */
+/* Removes `range`, which must be inside the node. */
 static void cut_out(struct shard_set *set, struct shard_node *at, struct shard_range range)
 {
     uint64_t end = shard_range_end(at->range);
@@ -286,7 +287,7 @@ static void cut_out(struct shard_set *set, struct shard_node *at, struct shard_r
             insert(set, rest);
         }
     } else if (rest.count > 0) {
-        at->range = rest; /* no other begins in between */
+        at->range = rest; /* no other range begins between the old and the new beginning */
     } else {
         erase(set, at->range);
     }

@@ -18,8 +18,8 @@ struct shard_node;
 /* The pool. Nodes are allocated in chunks and kept until the end. */
 struct shard_nodes {
     struct shard_node **chunks;
-    uint32_t used; /* nodes that were ever taken */
-    uint32_t free; /* the first of those given back, linked by `left` */
+    uint32_t used; /* nodes that have been taken at least once */
+    uint32_t free; /* the first of the nodes that were given back, linked by `left` */
     uint32_t free_count;
     uint32_t max;
 };
@@ -31,31 +31,32 @@ struct shard_set {
     uint64_t records;
 };
 
-/* -MUSTER_ENOMEM. max: ranges of all sets together. */
+/* Returns 0 or -MUSTER_ENOMEM. max: the number of ranges of all sets together. */
 int shard_nodes_init(struct shard_nodes *nodes, uint32_t max);
 void shard_nodes_done(struct shard_nodes *nodes);
 
-/* Makes sure of the next `count` additions and removals: MUSTER_ETOOBIG (max), MUSTER_ENOMEM. */
+/* Makes sure that the next `count` additions and removals succeed. MUSTER_ETOOBIG (max),
+ * MUSTER_ENOMEM. */
 int shard_nodes_reserve(struct shard_nodes *nodes, uint32_t count);
 size_t shard_nodes_bytes(const struct shard_nodes *nodes);
 
 void shard_set_init(struct shard_set *set, struct shard_nodes *nodes);
 void shard_set_clear(struct shard_set *set);
 
-/* MUSTER_EEXIST: some of it is in the set; MUSTER_ETOOBIG, MUSTER_ENOMEM. The set is unchanged
- * then. */
+/* Adds a range. MUSTER_EEXIST: some of it is in the set; MUSTER_ETOOBIG, MUSTER_ENOMEM. On error
+ * the set is unchanged. */
 int shard_set_add(struct shard_set *set, struct shard_range range);
 
-/* MUSTER_ENOENT: not all of it is in the set; MUSTER_ETOOBIG and MUSTER_ENOMEM only where a range
- * is cut in two. The set is unchanged then. */
+/* Removes a range. MUSTER_ENOENT: not all of it is in the set; MUSTER_ETOOBIG and MUSTER_ENOMEM
+ * only if a range is cut in two. On error the set is unchanged. */
 int shard_set_remove(struct shard_set *set, struct shard_range range);
 
-/* How many positions from the front of the range on are in the set. */
+/* Returns how many positions, from the front of the range on, are in the set. */
 uint32_t shard_set_prefix(const struct shard_set *set, struct shard_range range);
-/* All of it, some of it. */
+/* Whether all of the range is in the set, and whether some of it is. */
 bool shard_set_contains(const struct shard_set *set, struct shard_range range);
 bool shard_set_overlaps(const struct shard_set *set, struct shard_range range);
 
-/* The first range, and the first that begins after `after`; false: there is none. */
+/* The first range, and the first that begins after `after`. Return false if there is none. */
 bool shard_set_first(const struct shard_set *set, struct shard_range *ret);
 bool shard_set_next(const struct shard_set *set, struct shard_range after, struct shard_range *ret);

@@ -39,7 +39,7 @@ enum {
     SHARD_DATASETS_MAX = 16,
     SHARD_NAME_BYTES = 64,
     SHARD_OWNERS_MAX = 16384,
-    SHARD_RANGES_MAX = 4 << 20, /* of all sets, unless shard_new is told fewer */
+    SHARD_RANGES_MAX = 4 << 20, /* of all sets, unless shard_new gets a smaller number */
     SHARD_GRANT_RANGES = 64,    /* of one grant */
     SHARD_EFFECTS_MAX = 128,
     SHARD_PARTS_MAX = 32, /* of one HELD or BLAME */
@@ -51,7 +51,7 @@ enum {
 
 #define SHARD_SIZE_MAX (UINT64_C(1) << 40)
 #define SHARD_ENDLESS UINT32_MAX /* epochs */
-#define SHARD_ANY_OWNER 0        /* of a part: its holders, perhaps several */
+#define SHARD_ANY_OWNER 0        /* of a part: its holders, of which there may be several */
 
 enum shard_task { SHARD_TRAIN, SHARD_EVALUATE, SHARD_PREDICT, SHARD_TASKS };
 
@@ -62,33 +62,35 @@ struct shard_dataset {
     uint32_t epochs; /* 0: none yet (EXTEND), SHARD_ENDLESS */
     uint64_t seed;
     uint32_t block; /* of the shuffle, see shard_order_init */
-    uint32_t batch; /* records that one worker takes at a time: grants are multiples of it, but for
-                       the last */
-    uint32_t micro_batches; /* 0: leased. Planned: a step has so many times `batch` positions, or
-                               what is left of its epoch; it cannot be extended, nor shrink */
-    bool per_worker;        /* planned: of each worker. How many a step has is the caller's to check
-                               (anchor.h): any number of whole ones is accepted, or what is left */
-    bool overlap;   /* an epoch begins when the one before it is granted, not when it is done */
-    bool set_aside; /* a poisonous record is set aside; it fails the job otherwise */
+    uint32_t batch; /* records that one worker takes at a time: grants are multiples of it, except
+                       the last one */
+    uint32_t micro_batches; /* 0: leased. Planned: positions of a step, in units of `batch`, or the
+                               rest of its epoch; it cannot be extended or shrunk */
+    bool per_worker; /* planned: micro_batches is for each worker. The caller checks how many a step
+                        has (anchor.h): any number of whole ones is accepted, or the rest of the
+                        epoch */
+    bool overlap;    /* an epoch begins when the one before it is completely granted, not when it is
+                        done */
+    bool set_aside;  /* a poisonous record is set aside; otherwise it fails the job */
 };
 
 enum shard_event_kind {
-    SHARD_DATASET, /* dataset_spec: a new one; the same name again is the same data set */
-    SHARD_EXTEND,  /* dataset, count: so many more epochs */
-    SHARD_SHRINK,  /* dataset, count: it has only so many records */
-    SHARD_JOIN,    /* owner, expires_ms */
-    SHARD_RENEW,   /* owner, expires_ms */
-    SHARD_WANT,    /* owner, dataset, count: it asks for so many records */
-    SHARD_STOP,    /* owner: it waits for nothing any more, as it has died: BLAME or GONE follow */
-    SHARD_COMMIT,  /* parts: done, all of them or none */
+    SHARD_DATASET,   /* dataset_spec: a new one; the same name again is the same data set */
+    SHARD_EXTEND,    /* dataset, count: epochs to add */
+    SHARD_SHRINK,    /* dataset, count: the number of records that it really has */
+    SHARD_JOIN,      /* owner, expires_ms */
+    SHARD_RENEW,     /* owner, expires_ms */
+    SHARD_WANT,      /* owner, dataset, count: the number of records that it asks for */
+    SHARD_STOP,      /* owner: it has died and waits for nothing any more; BLAME or GONE follows */
+    SHARD_COMMIT,    /* parts: done, all of them or none */
     SHARD_GIVE_BACK, /* parts: not trained, by owners that go on; all of them or none */
     SHARD_BLAME,     /* parts: in flight when their owner crashed; GONE follows */
-    SHARD_LEAVE_OUT, /* parts: one, of one position, which no owner has to hold: its record is set
-                        aside, as the journal says */
-    SHARD_GONE,      /* owner: it died or left; all that it holds is to do again */
-    SHARD_HELD,  /* parts: what an owner held before a restart; before SERVE only. Pieces that are
-                    done or another's are refused, the others are held */
-    SHARD_SERVE, /* every worker has said what it holds: grants begin */
+    SHARD_LEAVE_OUT, /* parts: one, of one position, which needs no owner: its record is set aside,
+                        because the journal says so */
+    SHARD_GONE,      /* owner: it died or left; all records that it holds are to do again */
+    SHARD_HELD,  /* parts: records that an owner held before a restart; before SERVE only. Pieces
+                    that are done or held by another owner are refused, the others are held */
+    SHARD_SERVE, /* every worker has reported its held records: grants begin */
     SHARD_TICK,  /* now_ms */
     SHARD_GO_ON, /* after effects that had `more` */
     SHARD_EVENTS,
@@ -106,37 +108,37 @@ struct shard_event {
     uint32_t dataset;
     uint64_t count;
     int64_t now_ms;
-    int64_t expires_ms; /* SHARD_LEASE_MS or more from now */
+    int64_t expires_ms; /* at least SHARD_LEASE_MS from now */
     const struct shard_dataset *dataset_spec;
     const struct shard_part *parts;
     size_t part_count;
 };
 
 enum shard_effect_kind {
-    SHARD_ADDED,      /* dataset: its number; it is there now, or was */
-    SHARD_REFUSED,    /* owner, dataset, range where the event had them: reason */
-    SHARD_GRANTED,    /* owner, range; a grant of several ranges is as many effects */
-    SHARD_WAIT,       /* owner, dataset: nothing is to do now; it is granted or ended later */
+    SHARD_ADDED,      /* dataset: its number; it was added now, or before */
+    SHARD_REFUSED,    /* owner, dataset, range if the event had them: reason */
+    SHARD_GRANTED,    /* owner, range; a grant of several ranges has one effect for each */
+    SHARD_WAIT,       /* owner, dataset: nothing is to do now; GRANTED or END comes later */
     SHARD_END,        /* owner, dataset: every epoch is done */
-    SHARD_EXPIRED,    /* owner: its lease ran out */
-    SHARD_SHRUNK,     /* dataset, count: workers skip the records from here on, and commit them */
+    SHARD_EXPIRED,    /* owner: its lease has ended */
+    SHARD_SHRUNK,     /* dataset, count: workers skip and commit the records from this number on */
     SHARD_EPOCH_DONE, /* dataset, range.epoch; count: its records */
-    SHARD_SUSPECTED,  /* range; count: crashes that it was in */
+    SHARD_SUSPECTED,  /* range; count: the crashes in which it was in flight */
     SHARD_SET_ASIDE,  /* range: one position; record; count: crashes */
-    SHARD_FAILED,     /* the same; nothing is granted any more */
+    SHARD_FAILED,     /* as SET_ASIDE; nothing is granted any more */
 };
 
 enum shard_reason {
     SHARD_OK,
-    SHARD_NO_OWNER,    /* unknown, gone, or expired: join anew */
-    SHARD_NO_DATASET,  /* there is no such number */
+    SHARD_NO_OWNER,    /* unknown, gone, or expired: join again */
+    SHARD_NO_DATASET,  /* no data set has this number */
     SHARD_BAD_REQUEST, /* numbers that make no sense */
-    SHARD_CONFLICT,    /* a data set of this name has other parameters; an owner is there already */
-    SHARD_NOT_HELD,    /* a range is not held by its owner (before SERVE: nor to do) */
-    SHARD_TWICE,       /* a range comes twice */
-    SHARD_FULL,        /* too many data sets or owners */
-    SHARD_POISONED,    /* the job has failed */
-    SHARD_UNPLANNED,   /* a commit has not the records that the plan has next */
+    SHARD_CONFLICT,  /* a data set of this name has other parameters; or the owner exists already */
+    SHARD_NOT_HELD,  /* a range is not held by its owner (before SERVE: and not to do) */
+    SHARD_TWICE,     /* a range comes twice */
+    SHARD_FULL,      /* too many data sets or owners */
+    SHARD_POISONED,  /* the job has failed */
+    SHARD_UNPLANNED, /* a commit does not have the next records of the plan */
     SHARD_REASONS,
 };
 
@@ -148,73 +150,76 @@ struct shard_effect {
     struct shard_range range;
     uint64_t count;
     uint64_t record;
-    bool alone; /* GRANTED: suspected records; the worker takes no others meanwhile */
+    bool alone; /* GRANTED: suspected records; the worker gets no others meanwhile */
 };
 
 struct shard_effects {
     struct shard_effect list[SHARD_EFFECTS_MAX];
     size_t count;
-    bool more; /* GO_ON is to follow */
+    bool more; /* GO_ON must follow */
 };
 
 struct shard_state;
 
-/* NULL: no memory. ranges_max: 0 for SHARD_RANGES_MAX. A new job is served at once: the caller
- * steps SERVE. */
+/* Returns NULL if there is no memory. ranges_max: 0 for SHARD_RANGES_MAX. For a new job the caller
+ * steps SERVE at once. */
 struct shard_state *shard_new(uint32_t ranges_max);
 void shard_free(struct shard_state *state);
 
-/* 0; MUSTER_ENOMEM or MUSTER_ETOOBIG (ranges_max): nothing was changed, and it may be tried again.
- * ret is written in both cases. */
+/* Returns 0; MUSTER_ENOMEM or MUSTER_ETOOBIG (ranges_max): nothing was changed, and the step may be
+ * tried again. ret is written in every case. */
 int shard_step(struct shard_state *state, const struct shard_event *event,
                struct shard_effects *ret);
 
-/* Into how many parts records are divided of which workers have died so often: two deaths before
- * the last one is named, so about as many parts as a part has records; room at most. */
+/* Returns into how many parts the records are divided after workers have died of them `tries`
+ * times: about as many parts as a part has records, so that two more deaths name the last record;
+ * at most `room`. */
 uint32_t shard_suspect_parts(uint32_t records, uint32_t tries, uint32_t room);
 
 /* ---- What is known ---- */
 
 struct shard_progress {
-    struct shard_dataset dataset; /* size: what it has now, epochs: with those added */
-    uint32_t epoch;               /* the first that is not done; epochs when all are */
-    uint64_t epoch_size;          /* positions of that epoch */
+    struct shard_dataset dataset; /* size: the present one; epochs: with those added */
+    uint32_t epoch;      /* the first that is not done; equal to epochs when all are done */
+    uint64_t epoch_size; /* positions of that epoch */
     uint64_t epoch_done;
     uint64_t to_do; /* of all open epochs */
 };
 
 bool shard_progress(const struct shard_state *state, uint32_t dataset, struct shard_progress *ret);
 bool shard_has_failed(const struct shard_state *state);
-/* Records that the owner holds; 0 of one that is unknown. */
+/* Returns the number of records that the owner holds; 0 if the owner is not known. */
 uint64_t shard_held(const struct shard_state *state, uint64_t owner);
-/* The ranges that the owner holds, after `after` (NULL: from the first); false: there are no more.
- */
+/* Finds the next range that the owner holds, after `after` (NULL: the first); false: there are no
+ * more. */
 bool shard_held_next(const struct shard_state *state, uint64_t owner,
                      const struct shard_range *after, struct shard_range *ret);
-/* The ranges of a data set that are to do, suspected or not, after `after` (NULL: from the first);
- * false: there are no more. */
+/* Finds the next range of a data set that is to do, suspected or not, after `after` (NULL: the
+ * first); false: there are no more. */
 bool shard_to_do_next(const struct shard_state *state, uint32_t dataset,
                       const struct shard_range *after, struct shard_range *ret);
-/* Positions of an open epoch, as the order needs them; 0: it is not open. */
+/* Returns the number of positions of an open epoch, which shard_order_init needs; 0: it is not
+ * open. */
 uint64_t shard_epoch_size(const struct shard_state *state, uint32_t dataset, uint32_t epoch);
-/* The records that were set aside, by number from 0; false: there are no more. */
+/* Returns the records that were set aside, by number from 0; false: there are no more. */
 bool shard_aside(const struct shard_state *state, size_t number, uint32_t *ret_dataset,
                  uint64_t *ret_record);
-/* When the next lease can run out; INT64_MAX: there is none. */
+/* Returns when the next lease can end; INT64_MAX: there is no lease. */
 int64_t shard_next_ms(const struct shard_state *state);
 size_t shard_bytes(const struct shard_state *state);
 
 const char *shard_reason_text(enum shard_reason reason);
 
-/* NULL, or which invariant is violated. It visits everything: for tests. */
+/* Returns NULL, or the name of the invariant that is violated. It visits everything: for tests. */
 const char *shard_check(const struct shard_state *state);
 
 /* ---- Snapshots ---- */
 
-/* How much room a snapshot needs at most. */
+/* Returns how much room a snapshot needs at most. */
 size_t shard_snapshot_bound(const struct shard_state *state);
-/* Returns the bytes written. */
+/* Returns the number of bytes written. */
 size_t shard_snapshot(const struct shard_state *state, void *ret, size_t size_bytes);
-/* Into a new state. MUSTER_EDATA: it is none of ours, or it contradicts itself. */
+/* Restores a snapshot into a new state. MUSTER_EDATA: it is not a valid snapshot, or it contradicts
+ * itself. */
 int shard_restore(const void *bytes, size_t size_bytes, uint32_t ranges_max,
                   struct shard_state **ret);

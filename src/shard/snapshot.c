@@ -9,8 +9,8 @@
 #include <string.h>
 
 enum {
-    VERSION = 3, /* 1: no data set was planned; 2: of none its steps follow the workers: so it is
-                    written where that is so */
+    VERSION = 3, /* 1: without planned data sets; 2: without data sets whose steps follow the
+                    workers, and still written if there are none of them */
     NUMBER_BYTES = 10,
     RANGE_BYTES = 4 * NUMBER_BYTES,
     DATASET_BYTES = SHARD_NAME_BYTES + 20 * NUMBER_BYTES,
@@ -77,7 +77,8 @@ static void put_dataset(struct writer *writer, const struct shard_data *data)
     }
 }
 
-/* Signed, so that the least bits say the sign: ranges of the next set may lie before. */
+/* The distance is signed, with the sign in the lowest bit: ranges of the next set may be before
+ * this one. */
 static void put_range(struct writer *writer, struct shard_range range, uint64_t *last)
 {
     int64_t step = (int64_t)(range.first - *last);
@@ -142,7 +143,7 @@ struct reader {
     const uint8_t *at;
     const uint8_t *end;
     uint64_t version;
-    bool bad; /* once for all: what follows reads as 0 */
+    bool bad; /* set once; all later numbers read as 0 */
 };
 
 /* Reads a number of at most `max`; a larger one makes the reader bad. */
@@ -226,7 +227,7 @@ static int take_dataset(struct reader *reader, struct shard_state *state)
     return reader->bad ? MUSTER_EDATA : 0;
 }
 
-/* Inside of an open epoch. */
+/* Reads a range, which must be inside an open epoch. */
 static struct shard_range take_range(struct reader *reader, const struct shard_state *state,
                                      uint64_t *last)
 {
@@ -255,7 +256,7 @@ static int take_undone(struct reader *reader, struct shard_state *state, uint64_
     return r == MUSTER_EEXIST ? MUSTER_EDATA : r;
 }
 
-/* A suspect that was held is among what is to do. */
+/* A suspect that was held is in `to_do`, too, and is removed from it. */
 static int take_suspects(struct reader *reader, struct shard_state *state, uint64_t *last)
 {
     uint64_t count = take(reader, SHARD_SUSPECTS_MAX);

@@ -58,7 +58,7 @@ static int join(struct shard_state *state, const struct shard_event *event)
     return 0;
 }
 
-/* NULL, and the event is refused. */
+/* Returns NULL, and refuses the event, if the owner is unknown or expired. */
 static struct shard_owner *living(struct shard_state *state, const struct shard_event *event)
 {
     struct shard_owner *owner = shard_owner_of(state, event->owner);
@@ -248,7 +248,7 @@ bool shard_to_do_next(const struct shard_state *state, uint32_t dataset,
         return false;
     }
     const struct shard_set *to_do = &state->data[dataset].to_do;
-    struct shard_range next = {.dataset = SHARD_DATASETS_MAX}; /* behind all */
+    struct shard_range next = {.dataset = SHARD_DATASETS_MAX}; /* after all ranges */
     bool found = after ? shard_set_next(to_do, *after, &next) : shard_set_first(to_do, &next);
     bool suspected = shard_suspect_next(state, dataset, after, &next);
     if (found || suspected) {

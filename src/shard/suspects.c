@@ -25,7 +25,7 @@ bool shard_suspect_next(const struct shard_state *state, uint32_t dataset,
         const struct shard_suspect *suspect = &state->suspects[i];
         bool comes = suspect->owner == 0 && suspect->range.dataset == dataset &&
                      (!after || shard_range_compare(suspect->range, *after) > 0);
-        if (comes) { /* they are sorted */
+        if (comes) { /* suspects are sorted */
             bool nearer = shard_range_compare(suspect->range, *next) < 0;
             *next = nearer ? suspect->range : *next;
             return nearer;
@@ -36,7 +36,7 @@ bool shard_suspect_next(const struct shard_state *state, uint32_t dataset,
 
 struct shard_suspect *shard_suspect_in(const struct shard_state *state, struct shard_range range)
 {
-    for (size_t i = 0; i < state->suspect_count; i++) { /* they are sorted */
+    for (size_t i = 0; i < state->suspect_count; i++) { /* suspects are sorted */
         if (shard_range_overlaps(state->suspects[i].range, range)) {
             return (struct shard_suspect *)&state->suspects[i];
         }
@@ -51,8 +51,8 @@ static void drop(struct shard_state *state, struct shard_suspect *suspect)
     memmove(suspect, suspect + 1, (state->suspect_count - place) * sizeof *suspect);
 }
 
-/* Without room the records that nobody holds are to do again, as if they were not suspected; a node
- * was reserved for this. */
+/* Adds a suspect. If there is no room, records that no owner holds are to do again, as if they were
+ * not suspected; a node must be reserved for this. */
 void shard_suspect_add(struct shard_state *state, struct shard_suspect suspect)
 {
     if (state->suspect_count == SHARD_SUSPECTS_MAX) {
@@ -114,7 +114,7 @@ static bool is_aside(const struct shard_state *state, uint32_t dataset, uint64_t
     return false;
 }
 
-/* False: there is no room. An epoch that was open already has it, too. */
+/* Returns false if there is no room. In an epoch that is open the record is not skipped. */
 static bool set_aside(struct shard_state *state, uint32_t dataset, uint64_t record)
 {
     if (is_aside(state, dataset, record)) {
@@ -131,7 +131,7 @@ void shard_aside_skip(struct shard_state *state, uint32_t dataset, struct shard_
 {
     struct shard_order order;
     if (state->data[dataset].spec.overlap) {
-        return; /* after a restart it may open earlier or later than it did before */
+        return; /* after a restart the epoch may open earlier or later than before */
     }
     start_order(state, dataset, epoch->epoch, &order);
     for (size_t i = 0; i < state->aside_count; i++) {
@@ -167,7 +167,7 @@ int shard_leave_out(struct shard_state *state, const struct shard_part *parts, s
 
 /* ---- Blame ---- */
 
-/* One record is left, and it was in flight in every one of its crashes. */
+/* Names the record: it is the only one left, and it was in flight in every one of its crashes. */
 static void name(struct shard_state *state, struct shard_suspect suspect)
 {
     struct shard_data *data = &state->data[suspect.range.dataset];
@@ -212,7 +212,8 @@ static void split(struct shard_state *state, struct shard_suspect piece)
     }
 }
 
-/* A record that was alone in its crash is guilty, at the third time; of others some part may be. */
+/* A record that was alone in its crashes is guilty at the third one; of several records, some part
+ * may be guilty. */
 int shard_blame(struct shard_state *state, const struct shard_part *parts, size_t count)
 {
     bool good;
