@@ -25,7 +25,7 @@ static const struct sized_kind sized_elastic_options =
 
 /* ---- Opening and closing ---- */
 
-/* The connection is up: the data set is agreed on. */
+/* Waits until the connection is up, with an agreement about the data set. */
 static int wait_for_coordinator(struct muster_elastic *job, int64_t connect_ms,
                                 struct muster_err *err)
 {
@@ -81,7 +81,8 @@ int muster_elastic_open(const struct muster_elastic_options *options, struct mus
     return 0;
 }
 
-/* The others need not wait until it is found silent: it closes its generation, and says so. */
+/* Closes the generation of this worker and reports it, so that the others need not wait until they
+ * find it silent. */
 static void leave_job(struct muster_elastic *job)
 {
     int64_t end_ns = worker_now_ns() + CLOSE_MS * INT64_C(1000000);
@@ -123,7 +124,7 @@ int muster_elastic_fail(struct muster_elastic *job, const char *why, struct must
 void muster_elastic_close(struct muster_elastic *job)
 {
     if (!job || job->owner != getpid()) {
-        return; /* in a forked child nothing of it is ours */
+        return; /* a forked child owns nothing of the job */
     }
     saver_stop(job);
     leave_job(job);
@@ -192,7 +193,7 @@ void muster_elastic_leave(struct muster_elastic *job)
 int muster_elastic_query(const struct muster_elastic *job, struct muster_elastic_info *ret,
                          struct muster_err *err)
 {
-    struct muster_elastic *shared = (struct muster_elastic *)job; /* for its mutex */
+    struct muster_elastic *shared = (struct muster_elastic *)job; /* its mutex is needed */
     int r = worker_check_own(job, err);
     r = r < 0 ? r : sized_check(&sized_info, ret, err);
     if (r < 0) {

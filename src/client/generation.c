@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Who computes what ---- */
+/* ---- Which member computes which passes ---- */
 
 /* In the first step of a generation only members that have the state when it begins compute; later
  * all do. */
@@ -18,7 +18,8 @@ static bool computes(const struct generation *g, const struct plan_step *step, i
     return g->loaded[rank] || g->restore || step->version > g->base + 1;
 }
 
-/* The last step of an epoch may have fewer micro-batches: they are divided evenly. */
+/* Whether the measured shares apply. The last step of an epoch may have fewer micro-batches, which
+ * are divided evenly. */
 static bool is_balanced(const struct muster_elastic *job, const struct plan_step *step)
 {
     return job->balance.generation == job->mine->number && step->version > job->balance.version &&
@@ -99,7 +100,7 @@ void generation_balance(struct muster_elastic *job, uint64_t version, const uint
     if (balance_move(pass_ns, job->mine->size, step.micro_batches, counts)) {
         job->balance = (struct balance){.generation = job->mine->number, .version = version};
         memcpy(job->balance.counts, counts, sizeof counts);
-        job->figures.pass_ns = 0; /* what was measured was of other shares */
+        job->figures.pass_ns = 0; /* it was measured with other shares */
     }
 }
 
@@ -108,7 +109,8 @@ uint32_t generation_records(const struct muster_elastic *job, struct shard_range
     return aside_count_left(&job->mine->aside, &job->plan, range);
 }
 
-/* Suspects begin and end where parts do. */
+/* Returns the records from `done` to the next beginning or end of a suspect, so that parts end
+ * there. */
 static struct shard_range cut(const struct muster_elastic *job, struct shard_range micro_batch,
                               uint32_t done)
 {
@@ -127,7 +129,7 @@ static struct shard_range cut(const struct muster_elastic *job, struct shard_ran
     return micro_batch;
 }
 
-/* A part has a record that is trained, and so has what is left after it. */
+/* Each part has at least one record that is trained, and so has the rest after it. */
 struct shard_range generation_part(const struct muster_elastic *job, struct shard_range micro_batch,
                                    uint32_t done)
 {
@@ -145,7 +147,7 @@ struct shard_range generation_part(const struct muster_elastic *job, struct shar
     }
 }
 
-/* Every record of it is set aside: nobody computes it. */
+/* Whether every record of the micro-batch is set aside, so that no member computes it. */
 static bool is_empty(const struct muster_elastic *job, const struct plan_step *step,
                      uint32_t micro_batch)
 {
@@ -174,15 +176,15 @@ void generation_fill(struct muster_elastic *job)
     }
 }
 
-/* ---- What comes ---- */
+/* ---- The next passes ---- */
 
-/* The passes of this worker from here on, one after the other. */
+/* Steps through the next passes of this worker. */
 struct outlook {
     uint64_t version;
     struct plan_step step;
     struct plan_share share;
     uint32_t next;
-    uint32_t done; /* records of it */
+    uint32_t done; /* records of the pass at `next` */
 };
 
 static bool look_at_step(const struct muster_elastic *job, struct outlook *o, uint64_t version)
@@ -260,8 +262,8 @@ static int has_had_enough(void *context)
     return silent || worker_interrupted(p->job);
 }
 
-/* The caller has released the mutex. A member that is stopped would block the others: it is treated
- * as dead. */
+/* Forms the communicator; the caller has released the mutex. A member that is stopped would block
+ * the others, and is treated as dead. */
 static int form_with(struct muster_elastic *job, const struct generation *g,
                      struct muster_comm **ret, struct muster_err *failure)
 {
@@ -302,7 +304,8 @@ int generation_make_room(struct muster_elastic *job, const struct plan *plan,
     return 0;
 }
 
-/* The next one is formed while nothing of the former can complete: it was closed. */
+/* Forms the communicator of the new generation. Nothing of the former one can complete any more,
+ * because it was closed. */
 static int form(struct muster_elastic *job, struct muster_err *err)
 {
     struct muster_err failure = MUSTER_ERR_INIT;
@@ -314,7 +317,7 @@ static int form(struct muster_elastic *job, struct muster_err *err)
     }
     job->todo.form = false;
     if (!aside_equals(&mine->aside, &job->generation->aside)) {
-        passes_clear(&job->passes); /* they were weighted by more records */
+        passes_clear(&job->passes); /* their weights are of more records */
     }
     *mine = *job->generation;
     job->vote = (struct vote){.decided = true};
@@ -331,7 +334,7 @@ static int form(struct muster_elastic *job, struct muster_err *err)
     if (current) {
         note_formed(job);
     } else {
-        generation_leave(job); /* it was closed meanwhile */
+        generation_leave(job); /* the generation was closed meanwhile */
     }
     return 0;
 }

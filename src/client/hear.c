@@ -19,7 +19,7 @@ static int unexpected(const struct wire_message *m, struct muster_err *err)
 
 /* ---- The beginning of a connection ---- */
 
-/* In the greeting the token is wrong; later the members disagree about something. */
+/* During the greeting a refusal means that the token is wrong, later that the members disagree. */
 static int refused(struct muster_elastic *job, const struct wire_text *why)
 {
     bool greeting = job->phase == UPLINK_GREETING;
@@ -45,7 +45,7 @@ static int welcomed(struct muster_elastic *job, const struct wire_message *m,
     return 0;
 }
 
-/* The data set as the job has it. Once the plan is known it cannot change. */
+/* Takes over the data set as the job has it. It cannot change once the plan is known. */
 static int settle(struct muster_elastic *job, const struct wire_dataset *told,
                   struct muster_err *err)
 {
@@ -94,14 +94,14 @@ static int declared(struct muster_elastic *job, const struct wire_message *m,
     if (job->joins) {
         obey(job, &(struct commit_event){.kind = COMMIT_CONNECTED, .term = m->term}, NULL);
     }
-    if (job->at_hand.count > 0) { /* another coordinator may not know */
+    if (job->at_hand.count > 0) { /* another coordinator may not know them */
         report_pass(job);
     }
     (void)pthread_cond_broadcast(&job->changed);
     return r;
 }
 
-/* ---- What is said of generations ---- */
+/* ---- Messages about generations ---- */
 
 static void copy_member(struct generation *g, int i, const struct wire_member *member)
 {
@@ -181,9 +181,10 @@ static int opened(struct muster_elastic *job, const struct wire_message *m, stru
     return r;
 }
 
-/* The user's thread does not come back, and nothing else can end it: the parent of this process
- * sees a core, or the stacks of all threads (Python's faulthandler), and may start it again. One
- * that has come back meanwhile hears of its expulsion as others do. */
+/* Ends this process, because the user's thread does not return and nothing else can end it. The
+ * parent of this process sees a core, or the stacks of all threads (Python's faulthandler), and may
+ * start it again. If the thread has returned meanwhile, it gets the error of an expulsion as
+ * usual. */
 static void end_hung_process(const struct muster_elastic *job, const struct wire_text *why)
 {
     if (job->computing) {
@@ -210,7 +211,7 @@ static int expelled(struct muster_elastic *job, const struct wire_message *m)
     if (told->reason == RENDEZVOUS_HANGS) {
         end_hung_process(job, &told->why);
     }
-    if (end == WORKER_FAILED) { /* the rest of it is in the coordinator's log */
+    if (end == WORKER_FAILED) { /* the rest of the text is in the coordinator's log */
         const char *line = memchr(told->why.bytes, '\n', told->why.count);
         worker_end(job, end, MUSTER_EFAILED, "the job has failed: %.*s",
                    (int)(line ? line - told->why.bytes : told->why.count), told->why.bytes);
@@ -246,7 +247,7 @@ int hear(struct muster_elastic *job, const struct wire_message *m, struct muster
         event.version = m->ack.version;
         break;
     case WIRE_CHECKPOINT: saver_hear(job, &m->checkpoint); return 0;
-    case WIRE_GRANT: return 0; /* records of a plan are not granted */
+    case WIRE_GRANT: return 0; /* the records of a plan are not granted */
     default: return unexpected(m, err);
     }
     obey(job, &event, NULL);

@@ -3,5 +3,5 @@
 
 #include "client/worker.h"
 
-/* Negative: the connection is of no use. */
+/* Handles a message. Negative: the connection cannot be used any more. */
 int hear(struct muster_elastic *job, const struct wire_message *message, struct muster_err *err);

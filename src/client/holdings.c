@@ -42,7 +42,7 @@ static int push(struct range_list *l, struct shard_range range, struct muster_er
     return r;
 }
 
-/* What follows the last range makes it longer. */
+/* A range that follows the last one is joined to it. */
 static int append(struct range_list *l, struct shard_range range, struct muster_err *err)
 {
     struct shard_range *last = l->count > 0 ? &l->list[l->head + l->count - 1] : NULL;
@@ -112,7 +112,7 @@ int holdings_grant(struct holdings *h, const struct wire_ranges *ranges, struct 
     return r;
 }
 
-/* The part of the range before what is known next. */
+/* Returns the part of the range that is before the next known range. */
 static uint32_t unknown_prefix(const struct shard_set *known, struct shard_range range)
 {
     struct shard_range next;
@@ -189,7 +189,7 @@ static int reserve_fetched(struct holdings *h, struct muster_err *err)
     return 0;
 }
 
-/* Off the front, up to where the next shard begins. */
+/* Takes a range off the front of the granted ones, up to where the next shard begins. */
 static struct shard_range take_shard(struct holdings *h)
 {
     struct shard_range *front = &h->granted.list[h->granted.head];
@@ -223,7 +223,7 @@ int holdings_fetch(struct holdings *h, uint64_t *ret_number, struct shard_range 
 
 /* ---- Reported ---- */
 
-/* NULL: it is not there, or was reported. */
+/* Returns NULL if the shard was never fetched, or is reported. */
 static struct fetched *find(const struct holdings *h, uint64_t number)
 {
     uint64_t first = h->numbers - h->fetched_count + 1;

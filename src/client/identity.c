@@ -102,10 +102,10 @@ struct wire_message identity_hello(uint64_t incarnation, const uint8_t token[WIR
     return m;
 }
 
-static _Atomic uint64_t process; /* 0: it has no number yet */
-static _Atomic uint64_t numbers; /* that were given */
+static _Atomic uint64_t process; /* 0: the process has no number yet */
+static _Atomic uint64_t numbers; /* how many numbers were given */
 
-/* A child is another process. */
+/* A forked child is another process, and needs another number. */
 static void forget_in_child(void)
 {
     atomic_store(&process, 0);
@@ -116,7 +116,7 @@ __attribute__((constructor)) static void watch_forks(void)
     (void)pthread_atfork(NULL, NULL, forget_in_child);
 }
 
-/* When two threads are the first, both use the number of the faster one. */
+/* If two threads are the first at the same time, both use the number of the faster one. */
 static int number_process(uint64_t *ret, struct muster_err *err)
 {
     uint64_t none = 0, number = atomic_load(&process);

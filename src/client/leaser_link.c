@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 enum {
-    GREETING_MS = 5000, /* until the connection is up, or it is made anew */
+    GREETING_MS = 5000, /* until the connection is up, or it is made again */
     FIRST_PAUSE_MS = 10,
     LAST_PAUSE_MS = 150,
     PROGRESS_MS = 1000,
@@ -21,7 +21,7 @@ enum {
 };
 
 struct times {
-    bool listener_waits; /* there was no descriptor for a connection: until the next turn */
+    bool listener_waits; /* no descriptor was free for a connection: until the next turn */
     int64_t retry_ns;
     int64_t greeted_ns;
     int64_t progress_ns;
@@ -33,7 +33,7 @@ static int64_t later(int64_t now_ns, int64_t ms)
     return now_ns + ms * NS_PER_MS;
 }
 
-/* ---- What is heard ---- */
+/* ---- Messages from the coordinator ---- */
 
 static int unexpected(const struct wire_message *m, struct muster_err *err)
 {
@@ -161,7 +161,7 @@ static void drop(struct muster_shards *s, struct times *t, const struct muster_e
                                                     : LAST_PAUSE_MS;
 }
 
-/* A job that is done has no record left. */
+/* Once the job is done, no record is left. */
 static void note_done(struct muster_shards *s, const struct muster_err *err)
 {
     if (s->enrolled && holdings_all_durable(&s->holdings) && s->holdings.working == 0) {
@@ -194,7 +194,7 @@ static void move(struct muster_shards *s, struct times *t)
     struct muster_err err = MUSTER_ERR_INIT;
     struct wire_message message;
     int moved = connection_move(&s->connection, &err), r = 0;
-    bool more = true; /* what came before the end of the connection counts */
+    bool more = true; /* messages that came before the end of the connection count */
     while (r == 0 && more && s->connection.fd >= 0 && !s->failed) {
         r = connection_next(&s->connection, &message, moved < 0 ? NULL : &err);
         more = r == 1;
@@ -208,13 +208,13 @@ static void move(struct muster_shards *s, struct times *t)
 
 /* ---- The thread ---- */
 
-/* What its time has come for; how long until the next of it. */
+/* Does what is due; returns how long until the next thing is due. */
 static int tend(struct muster_shards *s, struct times *t)
 {
     struct muster_err err = MUSTER_ERR_INIT;
     int64_t now = worker_now_ns(), next = later(now, PROGRESS_MS);
     if (s->connection.fd < 0 && s->phase != LEASER_DOWN) {
-        drop(s, t, &s->why); /* it was closed where something was to be sent */
+        drop(s, t, &s->why); /* it was closed when something had to be sent */
     }
     bool goes_on = !s->failed && !(s->ended && s->phase == LEASER_DOWN);
     if (s->phase == LEASER_DOWN && goes_on && now >= t->retry_ns) {
@@ -271,7 +271,7 @@ int leaser_start(struct muster_shards *s, struct muster_err *err)
                   : muster_fail(err, MUSTER_EOS, "no thread for the coordinator: %s", strerror(r));
 }
 
-/* LEAVE says that this worker did not die. */
+/* Sends LEAVE, by which the coordinator knows that this worker did not die. */
 static void flush(struct muster_shards *s)
 {
     int64_t end_ns = later(worker_now_ns(), FLUSH_MS);

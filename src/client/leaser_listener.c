@@ -10,8 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Writes the address by which it reaches the coordinator. False: the coordinator is on this host,
- * at a path. */
+/* Writes the address by which this process reaches the coordinator. Returns false if the
+ * coordinator is on this host, at a path. */
 static bool find_own_host(int fd, char ret[NI_MAXHOST])
 {
     struct sockaddr_storage here;

@@ -8,7 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { SHARD_MAX = 1 << 24 }; /* records of one */
+enum { SHARD_MAX = 1 << 24 }; /* records of a shard */
 
 void leaser_fail(struct muster_shards *s, int code, const char *format, ...)
 {

@@ -11,11 +11,11 @@ static void say(struct muster_shards *s, enum leaser_phase least, struct wire_me
     struct muster_err err = MUSTER_ERR_INIT;
     uint64_t one = 1;
     if (s->phase < least) {
-        return; /* it is said when the connection is up */
+        return; /* it is sent when the connection is up */
     }
     message->term = s->term;
     if (connection_send(&s->connection, message, &err) < 0) {
-        connection_close(&s->connection); /* the next one begins with all of it */
+        connection_close(&s->connection); /* the next connection begins with all of it */
     }
     if (s->connection.sent < s->connection.out.used || s->connection.fd < 0) {
         (void)!write(s->wake_fd, &one, sizeof one);
@@ -39,7 +39,7 @@ void leaser_say_enroll(struct muster_shards *s)
     struct shard_range *list = NULL;
     uint32_t count = 0;
     if (holdings_list(&s->holdings, true, &list, &count, NULL) < 0) {
-        connection_close(&s->connection); /* it is said when there is memory */
+        connection_close(&s->connection); /* it is sent when there is memory */
         return;
     }
     struct wire_message m = {.kind = WIRE_ENROLL,
@@ -120,7 +120,7 @@ void leaser_say_to_do(struct muster_shards *s)
                           pieces(begins->held, begins->held_count) + 1,
                       sizeof *list);
         if (!list) {
-            connection_close(&s->connection); /* it is said when there is memory */
+            connection_close(&s->connection); /* it is sent when there is memory */
             return;
         }
         add_ranges(list, &count, s->number, begins->to_do, begins->to_do_count, begins->epoch);

@@ -5,8 +5,9 @@
 #include "client/report.h"
 #include "comm/state/peers.h"
 
-/* Whom the communicator, or the attempt to form one, says to be lost; 0: nobody is named. A peer
- * that has closed it lives. ended: by the word of its kernel, not by silence. */
+/* Returns the member that is lost according to the communicator, or to the attempt to form one; 0:
+ * no member is named. A peer that has closed the communicator is alive. ended: its kernel has ended
+ * the connection, it was not only silent. */
 static uint64_t find_lost(const struct muster_elastic *job, int code, int rank, bool *ret_ended)
 {
     enum muster_peer_state peers[MUSTER_MAX_RANKS];
@@ -24,7 +25,8 @@ static uint64_t find_lost(const struct muster_elastic *job, int code, int rank, 
     return named ? g->incarnations[rank] : 0;
 }
 
-/* The coordinator sees only that a signal has ended them. */
+/* Reports the processes that were ended because they were silent: the coordinator sees only that a
+ * signal has ended them. */
 static void tell_of_silent(struct muster_elastic *job)
 {
     for (int r = 0; job->comm && r < job->mine->size; r++) {

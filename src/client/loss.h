@@ -6,7 +6,8 @@
 
 #include "client/worker.h"
 
-/* A call on the communicator of the generation that was formed last has failed, or forming it. 0:
- * the generation is closed, another one comes; else the user's error. */
+/* Handles the failure of a call on the communicator of the generation that was formed last, or of
+ * forming it. Returns 0 if the generation is closed and another one will come; otherwise an error
+ * for the user. */
 int loss_take(struct muster_elastic *job, int code, const struct muster_err *failure,
               struct muster_err *err);

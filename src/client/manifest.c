@@ -10,7 +10,7 @@ struct manifest {
     uint64_t extra_bytes;
     uint64_t sum;
     uint64_t digest;  /* of the state; 0: none is due */
-    uint64_t pass_ns; /* how long one takes here; 0: not known */
+    uint64_t pass_ns; /* how long a pass takes here; 0: not known */
 };
 
 static const char *find_difference(const struct manifest *mine, const struct manifest *other)
@@ -26,7 +26,7 @@ static int count_votes(struct muster_elastic *job, const struct manifest *all)
 {
     uint64_t digests[MUSTER_MAX_RANKS];
     for (int rank = 0; rank < job->mine->size; rank++) {
-        if (all[rank].digest == 0) { /* it has none to compare with */
+        if (all[rank].digest == 0) { /* this rank has no digest to compare */
             return 0;
         }
         digests[rank] = all[rank].digest;

@@ -7,7 +7,8 @@
 
 #include "client/worker.h"
 
-/* sum: how many sums of the step there will have been (sum.h); 0: it is the step's commit. 0, or as
- * the communicator has it; MUSTER_EMISMATCH: another member brings something else. */
+/* Exchanges the manifests of all members. sum: the number of sums of the step, with this one
+ * (sum.h); 0: this is the step's commit. Returns 0 or the communicator's error; MUSTER_EMISMATCH:
+ * another member differs. */
 int manifest_exchange(struct muster_elastic *job, struct muster_comm *comm, uint64_t version,
                       uint64_t sum, struct muster_err *ret);

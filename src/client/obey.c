@@ -32,7 +32,7 @@ static void abort_generation(struct muster_elastic *job, uint64_t generation)
 
 static void apply(struct muster_elastic *job)
 {
-    assert(!job->todo.apply); /* the user's thread is inside until it has handed it out */
+    assert(!job->todo.apply); /* the user's thread is in a call until then */
     job->todo.apply = true;
     obey_hide(job);
 }
@@ -83,12 +83,12 @@ static void carry_out(struct muster_elastic *job, const struct commit_effect *ef
     case COMMIT_DO_ENTER:   /* the user's thread looks at core.entered, … */
     case COMMIT_DO_BARRIER: /* … at core.stage … */
     case COMMIT_DO_DISCARD: /* … and at core.version */
-    case COMMIT_DO_TRIM:    /* steps are in the plan: none is kept */
+    case COMMIT_DO_TRIM:    /* the plan has the records of steps: none are kept */
     case COMMIT_DO_KEEP: break;
     }
 }
 
-/* A generation that ends before its step does, and not for one that joins or leaves. */
+/* Notes a generation that ends before its step does, except for a member that joins or leaves. */
 static void note_loss(struct muster_elastic *job, const struct commit_event *event,
                       enum commit_stage before)
 {
@@ -131,8 +131,8 @@ void obey_lost(struct muster_elastic *job, uint64_t lost, bool ended)
     obey(job, &event, NULL);
 }
 
-/* One that is being formed is cancelled; one that was is aborted, and stays until its thread frees
- * it. */
+/* Cancels a communicator that is being formed; aborts one that was formed, which exists until the
+ * user's thread frees it. */
 void obey_abort(struct muster_elastic *job)
 {
     uint64_t generation = job->abort_wanted;

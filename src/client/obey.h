@@ -7,21 +7,22 @@
 
 #include "client/worker.h"
 
-/* open: of COMMIT_OPEN, else NULL. */
+/* Gives an event to the core and carries out the effects. open: the generation of COMMIT_OPEN,
+ * otherwise NULL. */
 void obey(struct muster_elastic *job, const struct commit_event *event,
           const struct generation *open);
 
-/* An event of this process, or of the data plane: of the generation that was formed last. */
+/* Gives an event of this process, or of the data plane, in the generation that was formed last. */
 void obey_own(struct muster_elastic *job, enum commit_event_kind kind, uint64_t version);
 
-/* This worker closes the generation that was formed last; lost: an incarnation that it could not
- * reach, 0: none; ended: its kernel has ended the connection. */
+/* Closes the generation that was formed last. lost: the incarnation of a member that could not be
+ * reached, 0: none; ended: its kernel has ended the connection. */
 void obey_lost(struct muster_elastic *job, uint64_t lost, bool ended);
 
-/* The communicator of a generation that was closed, also one that is being formed. The mutex is let
- * go meanwhile. */
+/* Aborts the communicator of a generation that was closed, also one that is being formed. The mutex
+ * is released meanwhile. */
 void obey_abort(struct muster_elastic *job);
 
-/* The pieces hold core.version from now on, and may be read. */
+/* Declares that the pieces hold core.version from now on, and may be read. */
 void obey_show(struct muster_elastic *job);
 void obey_hide(struct muster_elastic *job);

@@ -14,7 +14,7 @@
 
 /* ---- Options ---- */
 
-/* What the program does not say the environment may; 0: neither does. */
+/* Reads an option, or the environment if the program does not set it; 0: it is set by neither. */
 static int read_number(uint32_t said, const char *name, uint32_t *ret, struct muster_err *err)
 {
     const char *text = getenv(name);
@@ -32,7 +32,7 @@ static int read_number(uint32_t said, const char *name, uint32_t *ret, struct mu
     return 0;
 }
 
-/* Parts of a pass are needed to find a record. */
+/* A poisonous record can be found only with parts of passes. */
 static int read_set_aside(struct muster_elastic *job, uint32_t said, struct muster_err *err)
 {
     bool on = false;
@@ -42,7 +42,7 @@ static int read_set_aside(struct muster_elastic *job, uint32_t said, struct must
                            "set_aside is not for a job whose passes are whole, as those of several "
                            "updates are: a record is found by computing parts of its pass");
     }
-    job->set_aside = on && !job->whole_passes; /* the environment may mean the job's leases */
+    job->set_aside = on && !job->whole_passes; /* the environment may mean leases */
     return r;
 }
 
@@ -55,8 +55,8 @@ static int copy_texts(struct muster_elastic *job, const struct muster_elastic_op
                                  "the name of a data set", &job->dataset, err);
 }
 
-/* The program sets one of the two, or else the environment: that of each worker, when it has both.
- */
+/* Reads one of two options, or if the program sets neither, the environment: if it has both, the
+ * number of each worker. */
 static int read_micro_batches(const struct muster_elastic_options *o, struct plan *ret,
                               struct muster_err *err)
 {
@@ -89,7 +89,7 @@ static int read_plan(struct muster_elastic *job, const struct muster_elastic_opt
     int r = read_micro_batches(o, &job->plan, err);
     r = r < 0 ? r : read_number(o->digest_steps, "MUSTER_DIGEST_STEPS", &job->digest_steps, err);
     r = r < 0 ? r : read_set_aside(job, o->set_aside, err);
-    struct plan least = job->plan; /* where the coordinator says how many */
+    struct plan least = job->plan; /* if the coordinator knows the number */
     least.micro_batches = least.micro_batches ? least.micro_batches : 1;
     const char *wrong = plan_check(&least);
     if (r == 0 && wrong) {
@@ -118,7 +118,7 @@ static int read_options(struct muster_elastic *job, const struct muster_elastic_
     return r < 0 ? r : read_plan(job, o, err);
 }
 
-/* ---- What it is reached by ---- */
+/* ---- Sockets by which it can be reached ---- */
 
 static int open_sockets(struct muster_elastic *job, const char *host, struct muster_err *err)
 {

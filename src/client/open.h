@@ -4,7 +4,7 @@
 
 #include "client/worker.h"
 
-/* The options are checked, and completed from the environment. Nothing runs yet. */
+/* Checks the options, and completes them from the environment. Nothing runs yet. */
 int open_job(const struct muster_elastic_options *options, struct muster_elastic **ret,
              struct muster_err *err);
 void open_free(struct muster_elastic *job);

@@ -25,7 +25,7 @@ static void join(struct muster_elastic *job)
     }
 }
 
-/* The user has updated the model: it holds core.version. */
+/* The user has updated the model: the pieces hold core.version. */
 static void resume(struct muster_elastic *job)
 {
     if (job->core.loaded && !job->readable && job->core.stage != COMMIT_OVER) {
@@ -34,8 +34,8 @@ static void resume(struct muster_elastic *job)
     }
 }
 
-/* Whether to tell the coordinator which records may kill this worker: where that costs nothing, in
- * a step that is tried again, or after others have died of it. */
+/* Whether to report the records that may kill this worker: if this costs nothing, in a step that is
+ * tried again, or after other workers have died of the records. */
 static bool is_told(const struct muster_elastic *job, struct shard_range range)
 {
     const struct generation *g = job->mine;

@@ -7,13 +7,13 @@
 
 #include "client/worker.h"
 
-/* Once the core was made. */
+/* Called once the core is made. */
 void recording_begin(struct muster_elastic *job);
-/* Once the plan is settled. */
+/* Called once the plan is settled. */
 void recording_note_plan(const struct muster_elastic *job);
-/* Called before anything of the step is carried out. */
+/* Called before any effect of the step is carried out. */
 void recording_note_step(const struct muster_elastic *job, const struct commit_event *event,
                          const struct commit_effects *effects);
-/* range: the positions of the pass's records. */
+/* Records a pass; range: the positions of its records. */
 void recording_note_pass(const struct muster_elastic *job, const struct muster_elastic_pass *pass,
                          struct shard_range range);

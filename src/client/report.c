@@ -17,7 +17,7 @@ static void say(struct muster_elastic *job, enum uplink_phase least, struct wire
     }
     message->term = job->core.term;
     if (connection_send(&job->connection, message, &err) < 0) {
-        connection_close(&job->connection); /* the next one begins with all of it */
+        connection_close(&job->connection); /* the next connection begins with all of it */
     }
     if (job->connection.sent < job->connection.out.used || job->connection.fd < 0) {
         worker_wake(job);
@@ -60,7 +60,7 @@ void report_join(struct muster_elastic *job)
     say(job, UPLINK_UP, &m);
 }
 
-/* The steps `first` and the following: ranges[i] belongs to steps[i]. */
+/* Lists the steps from `first` on: ranges[i] belongs to steps[i]. */
 static void list_steps(const struct muster_elastic *job, uint64_t first, uint32_t count,
                        struct wire_step *steps, struct shard_range *ranges)
 {
@@ -103,7 +103,7 @@ static void say_report(struct muster_elastic *job, uint64_t lost, bool ended,
                                         .steps = {steps, count}}};
     if (core->prepared) {
         list_steps(job, core->version + 1, 1, &prepared, &range);
-        if (PLANTED(IDS_IN_BARRIER)) { /* of the others' nothing is known yet */
+        if (PLANTED(IDS_IN_BARRIER)) { /* nothing is known yet of the others' records */
             range.count = job->pass_records;
         }
         m.report.prepared = (struct wire_steps){&prepared, 1};
@@ -111,14 +111,15 @@ static void say_report(struct muster_elastic *job, uint64_t lost, bool ended,
     say(job, UPLINK_UP, &m);
 }
 
-/* While the coordinator was away many steps may have been committed: frames have a limit. */
+/* Sends REPORT, and COMMITS before it if necessary: many steps may have been committed while the
+ * coordinator was away, and frames have a limit. */
 void report_state(struct muster_elastic *job, uint64_t lost, bool ended)
 {
     struct wire_step *steps = malloc(STEPS_OF_A_FRAME * sizeof *steps);
     struct shard_range *ranges = malloc(STEPS_OF_A_FRAME * sizeof *ranges);
     uint64_t first = job->core.acked + 1, left = job->core.version - job->core.acked;
     if (!steps || !ranges) {
-        connection_close(&job->connection); /* it is said when there is memory */
+        connection_close(&job->connection); /* it is sent when there is memory */
         left = 0;
     }
     for (; left > STEPS_OF_A_FRAME; left -= STEPS_OF_A_FRAME, first += STEPS_OF_A_FRAME) {

@@ -10,23 +10,24 @@
 void report_hello(struct muster_elastic *job);
 void report_dataset(struct muster_elastic *job);
 void report_join(struct muster_elastic *job);
-/* REPORT: what it did since the last acknowledgement. lost: an incarnation, 0; ended: its kernel
- * has ended the connection. */
+/* Sends REPORT: what this worker did since the last acknowledgement. lost: an incarnation, or 0;
+ * ended: its kernel has ended the connection. */
 void report_state(struct muster_elastic *job, uint64_t lost, bool ended);
 void report_commit(struct muster_elastic *job, uint64_t version);
 void report_leave(struct muster_elastic *job, bool finished);
-/* What is at hand, job->at_hand. */
+/* Reports the pass at hand, job->at_hand. */
 void report_pass(struct muster_elastic *job);
-/* The user's thread has called: what happens from now on is no fault of its records. */
+/* Reports that no pass is at hand: the user's thread has called, and what happens from now on is
+ * not caused by its records. */
 void report_pass_end(struct muster_elastic *job);
 void report_failure(struct muster_elastic *job, const char *why);
 void report_progress(struct muster_elastic *job);
-/* Its state is that of the others again. */
+/* Reports that its state is equal to that of the others again. */
 void report_healed(struct muster_elastic *job);
-/* A member was silent for so long, and its process was ended for that. */
+/* Reports a member that was silent for this time, and whose process was ended for that reason. */
 void report_silent(struct muster_elastic *job, uint64_t incarnation, int64_t silent_ms);
-/* It has written one. */
+/* Reports a checkpoint that it has written. */
 void report_checkpoint(struct muster_elastic *job, const struct checkpoint_place *place);
-/* One could not be written, or (reading) be read by anybody. */
+/* Reports a checkpoint that could not be written, or (reading) that no worker can read. */
 void report_checkpoint_failed(struct muster_elastic *job, uint64_t version, bool reading,
                               const char *why);

@@ -90,12 +90,12 @@ static void describe(struct muster_elastic *job)
     }
 }
 
-/* A complete job needs none: all is over once its workers have ended. */
+/* A complete job needs no checkpoint, because it is over once its workers have ended. */
 void saver_offer(struct muster_elastic *job)
 {
     struct saver *s = &job->saver;
     bool writes = s->is_started && job->mine->rank == 0 && !job->core.complete;
-    bool waits = s->unsaid_version > 0 && job->phase != UPLINK_UP; /* what nobody hears of stays */
+    bool waits = s->unsaid_version > 0 && job->phase != UPLINK_UP; /* unreported checkpoints stay */
     if (!writes || waits || s->phase != SAVER_IDLE || !is_due(job)) {
         return;
     }
@@ -270,7 +270,7 @@ void saver_refuse(struct muster_elastic *job, const char *why)
     report_checkpoint_failed(job, job->core.version, true, s->why);
 }
 
-/* The name that begins there; the next one's beginning, or NULL. */
+/* Reads the name that begins there. Returns the beginning of the next one, or NULL. */
 static const char *take_name(const char *at, const char *end, char ret[CHECKPOINT_NAME_BYTES])
 {
     const char *stop = memchr(at, '\n', (size_t)(end - at));
@@ -283,7 +283,8 @@ static const char *take_name(const char *at, const char *end, char ret[CHECKPOIN
     return stop ? stop + 1 : NULL;
 }
 
-/* All that it may go back to, one on a line, the newest last. */
+/* Takes the names of all checkpoints that the job may go back to, one on a line, the newest
+ * last. */
 static void take_names(struct saver *s, const struct wire_text *names)
 {
     const char *at = names->bytes, *end = names->bytes + names->count;

@@ -17,19 +17,20 @@ int saver_init(struct saver *saver, const struct muster_elastic_options *options
                struct muster_err *err);
 void saver_done(struct saver *saver);
 
-/* The thread; nothing where no folder was given. Without the mutex. */
+/* Starts the thread; does nothing if no folder was given. Without the mutex. */
 int saver_start(struct muster_elastic *job, struct muster_err *err);
-/* What is being written is given up. Without the mutex. */
+/* Gives up a checkpoint that is being written. Without the mutex. */
 void saver_stop(struct muster_elastic *job);
 
-/* The pieces hold core.version, and nobody writes them until saver_settle. */
+/* The pieces hold core.version, and are not written until saver_settle returns: begins a checkpoint
+ * if one is due. */
 void saver_offer(struct muster_elastic *job);
-/* The pieces may be written from now on. */
+/* Waits until the pieces may be written. */
 void saver_settle(struct muster_elastic *job);
 
-/* The coordinator has it in its journal. */
+/* Notes the checkpoints that the coordinator has in its journal. */
 void saver_hear(struct muster_elastic *job, const struct wire_checkpoint *told);
-/* What the coordinator may have missed is said again. */
+/* Sends again the reports that the coordinator may have missed. */
 void saver_remind(struct muster_elastic *job);
-/* Nobody could read the checkpoint that this generation begins with. */
+/* Reports that no worker could read the checkpoint that this generation begins with. */
 void saver_refuse(struct muster_elastic *job, const char *why);

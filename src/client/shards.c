@@ -9,12 +9,12 @@
 
 enum {
     TURN_MS = 50,
-    CLOSE_MS = 2000,      /* for receipts of what was reported */
-    ASK_MAX = 1 << 16,    /* shards at a time */
-    ASK_MORE_MS = 10,     /* a grant that lasts shorter is doubled */
-    ASK_LESS_MS = 100,    /* … one that lasts longer is halved */
-    ASK_LATE_MS = 200,    /* a shard that lasts so long is not asked for before its time */
-    UNSENT_MAX = 1 << 16, /* ranges that wait for a receipt */
+    CLOSE_MS = 2000,      /* waits so long for receipts */
+    ASK_MAX = 1 << 16,    /* shards in one request */
+    ASK_MORE_MS = 10,     /* if a grant lasts shorter than this, the next is twice as large */
+    ASK_LESS_MS = 100,    /* … if it lasts longer, half as large */
+    ASK_LATE_MS = 200,    /* shards that last longer are not requested in advance */
+    UNSENT_MAX = 1 << 16, /* ranges that may wait for a receipt */
     NS_PER_MS = 1000000,
 };
 
@@ -109,7 +109,7 @@ void muster_shards_close(struct muster_shards *s)
         return;
     }
     if (s->owner != getpid()) {
-        return; /* the parent's: its memory, too, is in use */
+        return; /* the memory, too, is used by the parent */
     }
     int64_t end_ns = worker_now_ns() + CLOSE_MS * (int64_t)NS_PER_MS;
     pthread_mutex_lock(&s->mutex);
@@ -123,8 +123,8 @@ void muster_shards_close(struct muster_shards *s)
 
 /* ---- Fetching ---- */
 
-/* Asks for as many records as last for some milliseconds: one at a time where each takes long,
- * thousands where the request would take longer than the records. */
+/* Asks for the number of records that lasts some milliseconds: one if each takes long, thousands if
+ * the request takes longer than they do. */
 static void ask_if_low(struct muster_shards *s, bool needed)
 {
     int64_t now = worker_now_ns(), since = now - s->asked_ns;
@@ -144,7 +144,7 @@ static void ask_if_low(struct muster_shards *s, bool needed)
     leaser_say_fetch(s);
 }
 
-/* 1, 0: as muster_shards_fetch. */
+/* Returns 1 or 0 like muster_shards_fetch. */
 static int take(struct muster_shards *s, uint64_t *ret_number, struct shard_range *ret,
                 struct muster_err *err)
 {
@@ -280,7 +280,7 @@ int muster_shards_query(struct muster_shards *s, struct muster_shards_info *ret,
     return 0;
 }
 
-/* ---- Where it is ---- */
+/* ---- The position in the data set ---- */
 
 static int ask_position(struct muster_shards *s, const struct muster_shards_position *begins,
                         struct muster_err *err)

@@ -11,7 +11,7 @@
 
 enum { AGAIN_MS = 2 };
 
-/* Members of the generation, as owners of the state that are left to read from. */
+/* Members of the generation whose state can still be read. */
 struct owners {
     int count;
     int ranks[MUSTER_MAX_RANKS];
@@ -67,7 +67,7 @@ static int read_once(struct muster_elastic *job, const struct owners *owners, ui
     return r;
 }
 
-/* A moment for an owner that has not come to show it. */
+/* Waits a moment for an owner that does not show the state yet. */
 static void pause_shortly(struct muster_elastic *job)
 {
     struct timespec until;
@@ -78,7 +78,7 @@ static void pause_shortly(struct muster_elastic *job)
     (void)pthread_cond_timedwait(&job->changed, &job->mutex, &until);
 }
 
-/* What a failed read means. 0: another one may succeed, or the generation is closed. */
+/* Judges a failed read. Returns 0 if another read may succeed, or the generation is closed. */
 static int judge(struct muster_elastic *job, struct owners *owners, int code,
                  const struct muster_err *failure, struct muster_err *err)
 {
@@ -116,7 +116,7 @@ static int read_state(struct muster_elastic *job, struct owners *owners, struct 
     return r;
 }
 
-/* The state is there: others may read it, too. */
+/* The state is complete: other members may read it, too. */
 static void take(struct muster_elastic *job)
 {
     if (is_current(job)) {
@@ -161,7 +161,7 @@ int state_heal(struct muster_elastic *job, struct muster_err *err)
                    "the right one");
         return 0;
     }
-    saver_settle(job); /* it may be copying what is wrong */
+    saver_settle(job); /* it may be copying the wrong state */
     obey_hide(job);
     int r = read_state(job, &owners, err);
     if (r == 1 && is_current(job)) {
@@ -174,14 +174,15 @@ int state_heal(struct muster_elastic *job, struct muster_err *err)
 
 /* ---- Restoring ---- */
 
-/* What a worker can say of the state that the generation begins with; the highest is believed. */
+/* What a worker knows of the state that the generation begins with; the highest claim is
+ * believed. */
 enum claim {
-    CLAIM_NONE,   /* it cannot tell: it sees no checkpoints of the job, or has another model */
-    CLAIM_SPOILT, /* it sees them, and this one cannot be read */
+    CLAIM_NONE,   /* unknown: it sees no checkpoints of the job, or has another model */
+    CLAIM_SPOILT, /* it sees the job's checkpoints, but cannot read this one */
     CLAIM_HAS,
 };
 
-/* What each says, by rank. */
+/* Exchanges the claims of all members; ret has them by rank. */
 static int agree(struct muster_elastic *job, enum claim claim, uint8_t *ret, struct muster_err *err)
 {
     struct muster_err failure = MUSTER_ERR_INIT;
@@ -197,7 +198,7 @@ static int follow(struct muster_elastic *job, int first, struct muster_err *err)
 {
     struct owners owners = {0};
     if (first == job->mine->rank) {
-        obey_show(job); /* before it says so: the others wait for it */
+        obey_show(job); /* before LOADED is reported, because the others wait for the state */
         take(job);
         return 0;
     }
@@ -210,8 +211,8 @@ static int follow(struct muster_elastic *job, int first, struct muster_err *err)
     return r;
 }
 
-/* The checkpoint of the generation, by its head or (whole) into the pieces. Why it cannot be read
- * is in `why`. */
+/* Reads the checkpoint of the generation: the head, or (whole) all of it into the pieces. If it
+ * cannot be read, `why` says the reason. */
 static enum claim try_checkpoint(struct muster_elastic *job, bool whole, struct muster_err *why)
 {
     const struct checkpoint_wanted wanted = {.folder = job->saver.folder,
@@ -243,8 +244,9 @@ static int find_claim(const uint8_t *claims, int size, enum claim claim)
     return first;
 }
 
-/* Nobody has it. A checkpoint that is damaged may have one before it: the coordinator knows. What
- * no worker can see may be there all the same: that is for people. */
+/* No worker has the state. If the checkpoint is damaged, there may be an earlier one, which the
+ * coordinator knows. If no worker can see it, it may still exist: then the job fails, and a person
+ * must decide. */
 static int give_up(struct muster_elastic *job, bool spoilt, const struct muster_err *why)
 {
     const char *name = job->mine->checkpoint;
@@ -263,8 +265,8 @@ static int give_up(struct muster_elastic *job, bool spoilt, const struct muster_
     return 0;
 }
 
-/* One after the other reads the checkpoint, until one has it whole; the others have it from that.
- */
+/* The members try to read the checkpoint one after the other, until one has read all of it; the
+ * others read the state from that member. */
 static int restore_from(struct muster_elastic *job, enum claim mine, struct muster_err *why,
                         struct muster_err *err)
 {

@@ -7,13 +7,13 @@
 
 #include "client/worker.h"
 
-/* Reads the state of core.version from the members that have it. 0: it is there, or the generation
- * is closed; negative: the user's error. */
+/* Reads the state of core.version from the members that have it. Returns 0 if it was read, or the
+ * generation is closed; negative: an error for the user. */
 int state_load(struct muster_elastic *job, struct muster_err *err);
 
-/* The same for a worker whose state is another one than that of most members: from those. */
+/* Does the same for a worker whose state differs from that of most members: reads it from those. */
 int state_heal(struct muster_elastic *job, struct muster_err *err);
 
-/* Restores the state of core.version from a checkpoint, or the model as it was at first, from the
+/* Restores the state of core.version from a checkpoint, or the model of the beginning from the
  * first worker that still has it. Returns what state_load does. */
 int state_restore(struct muster_elastic *job, struct muster_err *err);

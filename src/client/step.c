@@ -33,18 +33,17 @@ static int keep_pass(struct muster_elastic *job, const struct step_call *call,
                                          .extra = call->extra};
         passes_put(&job->passes, &part);
         job->figures.trained += job->pass_records;
-        job->pass_positions = job->pass_records =
-            0; /* a call that is made again brings nothing new */
+        job->pass_positions = job->pass_records = 0; /* a repeated call brings nothing new */
     }
     return r;
 }
 
-/* All of this worker's passes, whose gradients muster_elastic_sum has summed: their extras. */
+/* Keeps the extras of all passes of this worker, whose gradients muster_elastic_sum has summed. */
 static int keep_extras(struct muster_elastic *job, const char *extras, struct muster_err *err)
 {
     const float none = 0;
     struct plan_step step = plan_step(&job->plan, job->pass_version);
-    passes_clear(&job->passes); /* of a call that is made again */
+    passes_clear(&job->passes); /* from an earlier try of this call */
     int r = passes_move(&job->passes, job->pass_version, generation_share(job), err);
     struct plan_share span = job->passes.span;
     for (uint32_t i = 0; r == 0 && i < span.count; i++) {
@@ -104,7 +103,8 @@ static int exchange(struct muster_elastic *job, const struct step_call *call,
 
 /* ---- The transaction ---- */
 
-/* Rules 1 to 3. 0: look again: it is committed, or the generation is closed. */
+/* Tries the step (rules 1 to 3). Returns 0 when the caller must look again: the step is committed,
+ * or the generation is closed. */
 static int try(struct muster_elastic *job, const struct step_call *call, struct muster_err *err)
 {
     struct muster_err failure = MUSTER_ERR_INIT;
@@ -124,7 +124,7 @@ static int try(struct muster_elastic *job, const struct step_call *call, struct 
     if (r == 0 && job->core.generation == job->mine->number) {
         obey_own(job, COMMIT_REDUCED, step.version);
         if (job->core.stage != COMMIT_PREPARED) {
-            return 0; /* closed meanwhile: the sum is of no use, the passes are */
+            return 0; /* closed meanwhile: the sum cannot be used, but the passes can */
         }
         pthread_mutex_unlock(&job->mutex);
         r = muster_barrier(comm, &failure);
@@ -145,7 +145,7 @@ static int64_t mean(int64_t before_ns, int64_t now_ns)
     return before_ns > 0 ? before_ns + (now_ns - before_ns) / 8 : now_ns;
 }
 
-/* The last step of an epoch may have no pass for it. */
+/* The last step of an epoch may have no pass for this worker. */
 static void note_pass(struct figures *f, int64_t own_ns, uint32_t passes)
 {
     if (own_ns > 0 && passes > 0) {
@@ -153,14 +153,15 @@ static void note_pass(struct figures *f, int64_t own_ns, uint32_t passes)
     }
 }
 
-/* For PROGRESS. A step in which a member was lost says nothing about this worker. */
+/* Updates the means for PROGRESS. A step in which a member was lost says nothing about this
+ * worker. */
 static void note_step(struct figures *f, uint64_t generation, uint32_t passes, int64_t now_ns)
 {
     if (f->stepped_number == generation) {
         f->step_ns = mean(f->step_ns, now_ns - f->stepped_ns);
         f->wait_ns = mean(f->wait_ns, f->commit_ns);
         note_pass(f, now_ns - f->stepped_ns - f->commit_ns, passes);
-    } else { /* other shares */
+    } else { /* the shares may have changed */
         f->step_ns = f->wait_ns = 0;
         f->pass_ns = 0;
     }
@@ -168,7 +169,7 @@ static void note_step(struct figures *f, uint64_t generation, uint32_t passes, i
     f->stepped_number = generation;
 }
 
-/* Rule 3: this step counts, whatever happens now. */
+/* Hands the sum out. By rule 3 this step counts, whatever happens from now on. */
 static int hand_out(struct muster_elastic *job, const struct step_call *call)
 {
     int64_t now_ns = worker_now_ns();
@@ -198,8 +199,8 @@ static int ensure_kept(struct muster_elastic *job, struct muster_err *err)
     return 0;
 }
 
-/* The call ends by an error, but the decision may still commit what it has prepared: it is kept for
- * the call that is made again. */
+/* The call ends with an error, but the coordinator may still commit the prepared step: its sum is
+ * kept for the repeated call. */
 static int leave_off(struct muster_elastic *job, const struct step_call *call, int code)
 {
     const struct passes *p = &job->passes;
@@ -222,7 +223,7 @@ static int end_of_job(const struct muster_elastic *job, struct muster_err *err)
     return gone ? muster_fail(err, job->why.code, "%s", job->why.text) : 0;
 }
 
-/* The planted mistake NO_COMMIT: does what programs do that take the error of an all-reduce for the
+/* The planted mistake NO_COMMIT: does as programs do that take the error of an all-reduce for the
  * end of the step. */
 static bool gives_up(struct muster_elastic *job, const struct step_call *call)
 {
@@ -234,7 +235,8 @@ static bool gives_up(struct muster_elastic *job, const struct step_call *call)
     return gives;
 }
 
-/* Sums were taken in a generation that is over: those of the next one begin with the first. */
+/* Whether sums were taken in a generation that is over: the next generation begins with the first
+ * sum. */
 static bool is_outlived(struct muster_elastic *job)
 {
     bool outlived = job->summed != 0 && job->summed != job->mine->number;
@@ -245,7 +247,7 @@ static bool is_outlived(struct muster_elastic *job)
     return outlived;
 }
 
-/* Returns 1 when the step is committed, 0 when it takes more than was brought. */
+/* Returns 1 when the step is committed, 0 when it needs more passes. */
 static int commit(struct muster_elastic *job, const struct step_call *call, struct muster_err *err)
 {
     int r = 0;
@@ -262,7 +264,7 @@ static int commit(struct muster_elastic *job, const struct step_call *call, stru
             return end_of_job(job, err);
         }
         if (job->core.version + 1 != job->pass_version || is_outlived(job)) {
-            return 0; /* the state was restored, or is to be: this pass is of no use */
+            return 0; /* the state was or must be restored: this pass cannot be used */
         }
         r = passes_move(&job->passes, job->pass_version, generation_share(job), err);
         if (r == 0 && generation_missing(job) < job->passes.span.first + job->passes.span.count) {
@@ -273,7 +275,8 @@ static int commit(struct muster_elastic *job, const struct step_call *call, stru
         }
         r = r < 0 ? r : try(job, call, err);
         if (r == 0 && job->todo.heal) {
-            return 0; /* by muster_elastic_next, as a joiner: this pass is of no use */
+            return 0; /* muster_elastic_next reads the state, like a joiner: this pass cannot be
+                         used */
         }
     }
     return leave_off(job, call, r);
@@ -281,7 +284,7 @@ static int commit(struct muster_elastic *job, const struct step_call *call, stru
 
 int step_take(struct muster_elastic *job, const struct step_call *call, struct muster_err *err)
 {
-    bool again = job->is_kept; /* the shape is that of the sum */
+    bool again = job->is_kept; /* the kept sum has its shape already */
     int r = again ? 0 : passes_shape(&job->passes, call->count, call->type, err);
     r = r == 0 && call->type == MUSTER_BF16 ? ensure_kept(job, err) : r;
     r = r < 0 ? r : keep_pass(job, call, err);

@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-/* The generation in which the pass was handed out goes on. */
+/* Whether the generation in which the pass was handed out still goes on. */
 static bool is_current(const struct muster_elastic *job)
 {
     const struct commit_member *core = &job->core;
@@ -20,7 +20,7 @@ static bool is_current(const struct muster_elastic *job)
            job->pass_version == core->version + 1 && job->end == WORKER_GOES_ON;
 }
 
-/* Records of the micro-batch at hand; 0: this worker has none. */
+/* Returns the number of records of the current micro-batch; 0: this worker has none. */
 static uint32_t pass_count(const struct muster_elastic *job, const struct plan_step *step)
 {
     uint32_t i = job->pass_micro_batch;
@@ -57,7 +57,7 @@ static void scale(struct muster_elastic *job, const struct sum_call *call,
     }
 }
 
-/* No mutex is held. */
+/* Exchanges the manifests and sums. The mutex is not held. */
 static int exchange(struct muster_elastic *job, struct muster_comm *comm,
                     const struct sum_call *call, const struct plan_step *step,
                     struct plan_share span, struct muster_err *ret)
@@ -69,12 +69,13 @@ static int exchange(struct muster_elastic *job, struct muster_comm *comm,
                                             call->type, MUSTER_SUM, ret);
 }
 
-/* Nobody reads the state of this version any more: all have brought something to its step. */
+/* The sum is complete. No member reads the state of this version any more, because all have
+ * contributed to its step. */
 static int take(struct muster_elastic *job)
 {
     saver_settle(job);
     if (!is_current(job)) {
-        return 0; /* closed meanwhile: the sum is of no use */
+        return 0; /* closed meanwhile: the sum cannot be used */
     }
     if (job->readable) {
         obey_hide(job);
@@ -108,7 +109,7 @@ int sum_take(struct muster_elastic *job, const struct sum_call *call, struct mus
     pthread_mutex_unlock(&job->mutex);
     r = exchange(job, comm, call, &step, span, &failure);
     pthread_mutex_lock(&job->mutex);
-    job->computing = job->pass_records > 0; /* the step function goes on */
+    job->computing = job->pass_records > 0; /* the step function continues */
     if (r == VOTE_AGAIN) {
         return vote_take(job, err);
     }

@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 enum {
-    GREETING_MS = 5000, /* until the connection is up, or it is made anew */
+    GREETING_MS = 5000, /* until the connection is up, or it is made again */
     FIRST_PAUSE_MS = 10,
-    LAST_PAUSE_MS = 150, /* a coordinator that is back gives members 800 ms to report */
+    LAST_PAUSE_MS = 150, /* a coordinator that was started again gives members 800 ms to report */
     PROGRESS_MS = 1000,
     NS_PER_MS = 1000000,
 };
@@ -59,7 +59,7 @@ static void connect_anew(struct muster_elastic *job, struct times *t)
     struct muster_err err = MUSTER_ERR_INIT;
     t->greeted_ns = worker_now_ns();
     int r = connection_open(&job->connection, job->coordinator, &err);
-    if (r == MUSTER_EGONE) { /* it came late, or was left out */
+    if (r == MUSTER_EGONE) { /* this worker came too late, or was left out */
         worker_end(job, job->core.complete ? WORKER_FINISHED : WORKER_EXPELLED, r, "%s", err.text);
     } else if (r == MUSTER_EFAILED) {
         worker_end(job, WORKER_FAILED, r, "%s", err.text);
@@ -77,7 +77,7 @@ static void move(struct muster_elastic *job, struct times *t)
     struct muster_err err = MUSTER_ERR_INIT;
     struct wire_message message;
     int moved = connection_move(&job->connection, &err), r = 0;
-    bool more = true; /* what came before the end of the connection counts */
+    bool more = true; /* messages that came before the end of the connection count */
     while (r == 0 && more && job->connection.fd >= 0 && job->end == WORKER_GOES_ON) {
         r = connection_next(&job->connection, &message, moved < 0 ? NULL : &err);
         more = r == 1;
@@ -99,7 +99,7 @@ static void ask_to_leave(struct muster_elastic *job)
     }
 }
 
-/* One that was too short to be told of, and is not over yet. */
+/* Reports a pass that was expected to be too short to report, but is not over yet. */
 static void tell_of_pass(struct muster_elastic *job)
 {
     bool current = job->pass_version == job->core.version + 1;
@@ -110,7 +110,7 @@ static void tell_of_pass(struct muster_elastic *job)
     }
 }
 
-/* What its time has come for; how long until the next of it. */
+/* Does what is due; returns how long until the next thing is due. */
 static int tend(struct muster_elastic *job, struct times *t)
 {
     struct muster_err err = MUSTER_ERR_INIT;
@@ -118,7 +118,7 @@ static int tend(struct muster_elastic *job, struct times *t)
     bool goes_on = job->end == WORKER_GOES_ON;
     ask_to_leave(job);
     if (job->connection.fd < 0 && job->phase != UPLINK_DOWN) {
-        drop(job, t, &job->why); /* it was closed where something was to be sent */
+        drop(job, t, &job->why); /* it was closed when something had to be sent */
     }
     if (job->phase == UPLINK_DOWN && goes_on && now >= t->retry_ns) {
         connect_anew(job, t);
@@ -175,7 +175,8 @@ int uplink_start(struct muster_elastic *job, struct muster_err *err)
                   : muster_fail(err, MUSTER_EOS, "no thread for the coordinator: %s", strerror(r));
 }
 
-/* Nothing may be left behind: LEAVE says that this worker did not die. */
+/* Sends all that is queued, so that nothing is lost: by LEAVE the coordinator knows that this
+ * worker did not die. */
 static void flush(struct muster_elastic *job, int64_t deadline_ns)
 {
     struct muster_err err = MUSTER_ERR_INIT;

@@ -8,5 +8,5 @@
 #include "client/worker.h"
 
 int uplink_start(struct muster_elastic *job, struct muster_err *err);
-/* What is queued for the coordinator is given `flush_ms` to go. */
+/* Ends the link. Messages that are queued for the coordinator are sent for up to `flush_ms`. */
 void uplink_stop(struct muster_elastic *job, int64_t flush_ms);

@@ -12,7 +12,7 @@ enum { LANES = 4, WHY_BYTES = 256 };
 
 /* ---- The digest ---- */
 
-/* One to one; a difference in any bit is one in all of them. */
+/* A bijection; a difference in any bit can change every bit of the result. */
 static uint64_t mix(uint64_t x)
 {
     x = (x ^ x >> 32) * PRIME;
@@ -20,8 +20,8 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 32;
 }
 
-/* A lane differs where a word of it does, and lanes are mixed before they are put together: those
- * that all differ do not cancel each other out. */
+/* A lane differs if a word of it differs. Lanes are mixed before they are combined, so that several
+ * differences do not cancel each other out. */
 static uint64_t digest_of(uint64_t start, const char *bytes, size_t count)
 {
     uint64_t lanes[LANES] = {start, ~start, start ^ PRIME, start + PRIME}, words[LANES];

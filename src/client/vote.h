@@ -10,15 +10,16 @@
 
 #include "client/worker.h"
 
-enum { VOTE_AGAIN = 2 }; /* as a result, beside error codes: all exchange their manifests again */
+enum { VOTE_AGAIN = 2 }; /* a result beside error codes: all exchange their manifests again */
 
-/* The digest of the state of `version`, which no step has changed yet; 0: none is due. */
+/* Returns the digest of the state of `version`, which no step has changed yet; 0: no vote is
+ * due. */
 uint64_t vote_digest(const struct muster_elastic *job, uint64_t version);
 
-/* The digests of all, by rank. 0: they are alike. VOTE_AGAIN: odd of *ret says which ranks differ.
- * Without the mutex. */
+/* Compares the digests of all members, by rank. Returns 0 if they are equal, otherwise VOTE_AGAIN:
+ * ret->odd says which ranks differ. Without the mutex. */
 int vote_count(const uint64_t *digests, int size, struct vote *ret);
 
-/* What VOTE_AGAIN means here: this worker is to load, or waits for the ones that are. 0, or the
- * user's error. */
+/* Handles VOTE_AGAIN: this worker must read the state, or waits for those that must. Returns 0, or
+ * an error for the user. */
 int vote_take(struct muster_elastic *job, struct muster_err *err);

@@ -54,7 +54,7 @@ void worker_end(struct muster_elastic *job, enum worker_ending end, int code, co
     va_start(args, format);
     (void)muster_vfail(&job->why, code, format, args);
     va_end(args);
-    if (end == WORKER_EXPELLED || end == WORKER_FAILED) { /* the user's thread is to return */
+    if (end == WORKER_EXPELLED || end == WORKER_FAILED) { /* the user's thread must return */
         job->abort_wanted = job->core.generation;
     }
     (void)pthread_cond_broadcast(&job->changed);

@@ -76,7 +76,7 @@ static int write_file(struct writing *w, const uint8_t *head, size_t head_bytes,
     return r;
 }
 
-/* Write aside, make durable, rename, make the name durable. */
+/* Writes a temporary file, makes it durable, renames it, and makes the name durable. */
 static int write_aside(struct writing *w, const char *folder, const char *path, const uint8_t *head,
                        size_t head_bytes, const char *state, uint64_t state_bytes,
                        struct muster_err *err)

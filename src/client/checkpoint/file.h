@@ -13,13 +13,14 @@ struct checkpoint_place {
     uint8_t digest[CHECKPOINT_DIGEST_BYTES];
 };
 
-/* writer: its incarnation. cancelled: asked now and then: MUSTER_EABORTED. MUSTER_ECREATE,
- * MUSTER_EIO: nothing is left behind. The bytes of the head that it writes are its own. */
+/* Writes a checkpoint. writer: the incarnation of this worker. cancelled is called now and then; if
+ * it returns true: MUSTER_EABORTED. MUSTER_ECREATE, MUSTER_EIO: no file is left behind. The pieces
+ * and sums of the head are not used: the function computes its own. */
 int checkpoint_save(const char *folder, uint64_t writer, const struct checkpoint_head *head,
                     const uint64_t *sizes, const char *state, bool (*cancelled)(void *context),
                     void *context, struct checkpoint_place *ret, struct muster_err *err);
 
-/* What a checkpoint must be like. */
+/* The properties that a checkpoint must have. */
 struct checkpoint_wanted {
     const char *folder;
     const char *name;
@@ -30,10 +31,11 @@ struct checkpoint_wanted {
     size_t num_pieces;
 };
 
-/* Whether the checkpoint is there and fits, by its head. MUSTER_ENOENT: the folder has no
+/* Checks by its head whether the checkpoint exists and fits. MUSTER_ENOENT: the folder has no
  * checkpoint of this job; MUSTER_EDATA: it is damaged, or only this one is missing;
  * MUSTER_ECONFLICT: it is of another model or data set; MUSTER_EUNSUPPORTED: it is of another
  * version of muster. */
 int checkpoint_look(const struct checkpoint_wanted *wanted, struct muster_err *err);
-/* Into the pieces, block by block: on failure they are partly written. As checkpoint_look. */
+/* Reads the checkpoint into the pieces, block by block: on failure they are partly overwritten. The
+ * errors are those of checkpoint_look. */
 int checkpoint_load(const struct checkpoint_wanted *wanted, struct muster_err *err);

@@ -21,7 +21,7 @@ int folder_open(const char *path, char **ret, struct muster_err *err)
     *ret = realpath(path, NULL);
     bool is_file = *ret && stat(*ret, &info) == 0 && !S_ISDIR(info.st_mode);
     if (is_file) {
-        errno = ENOTDIR; /* access() would speak of rights, or find a program fit */
+        errno = ENOTDIR; /* access() would fail for missing rights, or succeed for a program */
     }
     if (is_file || !*ret || access(*ret, R_OK | W_OK | X_OK) < 0) {
         return muster_fail(err, MUSTER_ECREATE, "checkpoints cannot be kept in %s: %s", path,
@@ -30,7 +30,8 @@ int folder_open(const char *path, char **ret, struct muster_err *err)
     return 0;
 }
 
-/* The name of the next file of the job; NULL: there is none, or the folder cannot be read. */
+/* Returns the name of the next file of the job, or NULL if there is none or the folder cannot be
+ * read. */
 static const char *next_of_job(DIR *folder, uint64_t lineage, struct checkpoint_name *ret,
                                bool *ret_part)
 {
@@ -71,7 +72,7 @@ static bool is_known(const struct folder_known *known, const struct checkpoint_n
     return false;
 }
 
-/* How many known ones are newer than it. */
+/* Returns how many known checkpoints are newer than this one. */
 static size_t rank_of(const struct folder_known *known, const struct checkpoint_name *name)
 {
     size_t newer = 0;
@@ -81,7 +82,7 @@ static size_t rank_of(const struct folder_known *known, const struct checkpoint_
     return newer;
 }
 
-/* Files that are older than all known ones, and newer than this. */
+/* Counts the files that are older than all known checkpoints and newer than this one. */
 static size_t count_between(const char *folder, const struct folder_known *known,
                             const struct checkpoint_name *name)
 {
@@ -103,7 +104,7 @@ static bool is_kept(const char *folder, const struct folder_known *known,
 {
     uint64_t newest = known->list[known->count - 1].version;
     if (name->version > newest) {
-        return name->lineage == known->lineage; /* else it is of a log that was cut */
+        return name->lineage == known->lineage; /* otherwise its log was cut */
     }
     if (part) {
         return false;

@@ -10,20 +10,22 @@
 
 #include <stddef.h>
 
-/* The folder, made where its parent is there, as an absolute path (malloc). MUSTER_ECREATE. */
+/* Returns in *ret the absolute path of the folder (malloc), which is created if its parent exists.
+ * MUSTER_ECREATE. */
 int folder_open(const char *path, char **ret, struct muster_err *err);
 
-/* True when a whole file of the job of that lineage is there. */
+/* Whether the folder has a whole file of the job of that lineage. */
 bool folder_has_job(const char *folder, uint64_t lineage);
 
-/* The checkpoints that the coordinator has in its journal: it may go back to them. Their versions
+/* The checkpoints in the coordinator's journal: the job may go back to them. Their versions
  * ascend. */
 struct folder_known {
     const struct checkpoint_name *list;
     size_t count;     /* at least one */
-    uint64_t lineage; /* of the log as it is now */
+    uint64_t lineage; /* of the present log */
 };
 
-/* Removes what the job has beside the newest `keep` of them: known ones first, then older files,
- * while `keep` goes so far. A newer one of this lineage stays: it may still be made known. */
+/* Removes the job's files except the newest `keep` of these checkpoints; if they are fewer than
+ * `keep`, older files are kept, too, up to this number. A newer file of this lineage is not
+ * removed, because it may still become known. */
 void folder_prune(const char *folder, const struct folder_known *known, uint32_t keep);

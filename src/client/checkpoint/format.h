@@ -33,34 +33,34 @@ enum {
 struct checkpoint_head {
     uint64_t lineage; /* of the log that it belongs to: rendezvous/rendezvous.h */
     uint64_t version;
-    uint64_t epoch;    /* of the step that comes next … */
-    uint64_t position; /* … and its first record's position in it */
+    uint64_t epoch;    /* of the next step … */
+    uint64_t position; /* … and the position of its first record */
     uint64_t plan;     /* plan_digest */
     uint64_t state_bytes;
     uint32_t num_pieces;
     uint32_t head_bytes;
-    const uint8_t *pieces; /* of what was read: checkpoint_piece_bytes */
-    const uint8_t *sums;   /* … checkpoint_block_sum */
+    const uint8_t *pieces; /* of a head that was read: see checkpoint_piece_bytes */
+    const uint8_t *sums;   /* … and checkpoint_block_sum */
 };
 
-/* The number of blocks of the state; the last one may have fewer bytes. */
+/* Returns the number of blocks of the state; the last one may have fewer bytes. */
 uint64_t checkpoint_blocks(const struct checkpoint_head *head);
 size_t checkpoint_head_bytes(uint32_t num_pieces, uint64_t state_bytes);
 uint64_t checkpoint_piece_bytes(const struct checkpoint_head *head, uint32_t piece);
 uint64_t checkpoint_block_sum(const struct checkpoint_head *head, uint64_t block);
 
-/* ret: checkpoint_head_bytes of them. sizes: of the pieces; state: all of them one after the other.
- */
+/* Writes checkpoint_head_bytes bytes to ret. sizes: those of the pieces; state: all pieces, one
+ * after the other. */
 void checkpoint_write_head(const struct checkpoint_head *head, const uint64_t *sizes,
                            const char *state, uint8_t *ret);
 
-/* The first bytes of a file, CHECKPOINT_FIXED_BYTES or more: how many its head has. In every
- * version of the format a head has its size at the same place, and ends with its checksum.
- * MUSTER_EDATA: it is no checkpoint, or is torn or damaged. */
+/* Returns the size of the head, by the first bytes of a file, at least CHECKPOINT_FIXED_BYTES. In
+ * every version of the format a head has its size at the same place, and ends with its checksum.
+ * MUSTER_EDATA: it is not a checkpoint, or is torn or damaged. */
 int64_t checkpoint_measure(const uint8_t *bytes, size_t count, uint64_t file_bytes,
                            struct muster_err *err);
-/* The whole head. What ret points to lies in `bytes`. MUSTER_EDATA: it is damaged;
- * MUSTER_EUNSUPPORTED: it is whole, and of another version. */
+/* Reads the whole head. The pointers in ret point into `bytes`. MUSTER_EDATA: it is damaged;
+ * MUSTER_EUNSUPPORTED: it is whole, but of another version. */
 int checkpoint_read_head(const uint8_t *bytes, size_t count, uint64_t file_bytes,
                          struct checkpoint_head *ret, struct muster_err *err);
 

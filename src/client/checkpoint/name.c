@@ -20,7 +20,7 @@ void checkpoint_name_write_part(const struct checkpoint_name *name, uint64_t wri
     (void)snprintf(ret, CHECKPOINT_NAME_BYTES, "%.69s.%016" PRIx64 ".part", whole, writer);
 }
 
-/* What is written anew is the same, or it is no name of ours. */
+/* A name is valid only if writing it again gives the same text. */
 bool checkpoint_name_read(const char *text, struct checkpoint_name *ret, bool *ret_part)
 {
     char again[CHECKPOINT_NAME_BYTES];

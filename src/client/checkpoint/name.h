@@ -20,7 +20,7 @@ struct checkpoint_name {
 void checkpoint_name_write(const struct checkpoint_name *name, char ret[CHECKPOINT_NAME_BYTES]);
 void checkpoint_name_write_part(const struct checkpoint_name *name, uint64_t writer,
                                 char ret[CHECKPOINT_NAME_BYTES]);
-/* False: nothing of ours is called so. */
+/* Returns false if the text is not the name of a checkpoint. */
 bool checkpoint_name_read(const char *text, struct checkpoint_name *ret, bool *ret_part);
 
 /* The lineages of a job have their upper half in common: rendezvous/rendezvous.h. */

@@ -11,7 +11,7 @@ bool aside_has(const struct aside *aside, uint64_t record)
     return false;
 }
 
-/* Records are only ever added, at the end. */
+/* Records are only added, at the end, so that the number is enough. */
 bool aside_equals(const struct aside *aside, const struct aside *other)
 {
     return aside->count == other->count;
@@ -24,7 +24,7 @@ static struct shard_order order_of(const struct plan *plan, struct shard_range r
     return order;
 }
 
-/* It goes by the records that are set aside, as they are few. */
+/* Searches by the records that are set aside, because they are few. */
 uint32_t aside_count_left(const struct aside *aside, const struct plan *plan,
                           struct shard_range range)
 {

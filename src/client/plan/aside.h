@@ -13,16 +13,16 @@ struct aside {
 };
 
 bool aside_has(const struct aside *aside, uint64_t record);
-/* Equal sets have one order. */
+/* Whether both are the same set. Equal sets have the same order. */
 bool aside_equals(const struct aside *aside, const struct aside *other);
 
-/* How many of the positions have a record that is trained. */
+/* Returns how many of the positions have a record that is trained. */
 uint32_t aside_count_left(const struct aside *aside, const struct plan *plan,
                           struct shard_range range);
-/* The records that are trained at these positions, in their order. Returns how many. */
+/* Writes the records that are trained at these positions, in their order. Returns how many. */
 uint32_t aside_records_left(const struct aside *aside, const struct plan *plan,
                             struct shard_range range, uint64_t *ret);
-/* The range from the first position to the last one whose record is trained; count 0: there is
- * none. */
+/* Returns the range from the first to the last position whose record is trained; count 0 if there
+ * is none. */
 struct shard_range aside_trim(const struct aside *aside, const struct plan *plan,
                               struct shard_range range);

@@ -7,7 +7,8 @@
 
 enum { GAIN_NS = 2000000 };
 
-/* A minute's pass, or a hostile one: sums of them do not overflow. */
+/* Limits the time of a pass to some minutes, also against hostile values, so that sums do not
+ * overflow. */
 static uint64_t bounded(uint64_t pass_ns)
 {
     const uint64_t most = UINT64_C(1) << 40;
@@ -24,7 +25,8 @@ static uint64_t step_ns(const uint64_t *pass_ns, int size, const uint32_t *count
     return longest;
 }
 
-/* Each micro-batch goes to whom it makes wait the least; among equals, to the first. */
+/* Gives each micro-batch to the rank that finishes first with it; among equals, to the first
+ * rank. */
 static void divide(const uint64_t *pass_ns, int size, uint32_t micro_batches, uint32_t *ret)
 {
     for (int r = 0; r < size; r++) {

@@ -13,9 +13,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Each so many steps of a generation. */
+/* Shares may change after this number of steps of a generation. */
 enum { BALANCE_STEPS = 16 };
 
-/* counts: of each rank, in and out. pass_ns: how long each takes for a micro-batch; where one of
- * them is 0, not known yet, nothing is moved. Returns whether something was. */
+/* Moves micro-batches between ranks. counts: of each rank, in and out. pass_ns: how long each rank
+ * takes for a micro-batch; if one of them is 0 (not known yet), nothing is moved. Returns whether
+ * something was moved. */
 bool balance_move(const uint64_t *pass_ns, int size, uint32_t micro_batches, uint32_t *counts);

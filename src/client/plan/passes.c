@@ -71,7 +71,7 @@ int passes_shape(struct passes *p, size_t count, enum muster_type type, struct m
     return 0;
 }
 
-/* What both spans have is copied. */
+/* Copies the slots that both spans have. */
 static void carry_over(const struct passes *from, struct passes *to)
 {
     size_t bytes = slot_bytes(from);
@@ -175,7 +175,8 @@ static void add(const struct passes *p, char *slot, const void *more)
     }
 }
 
-/* The first part is scaled in place, others beside: the last slot of the room is theirs. */
+/* Scales the first part in place, and the others in the last slot of the room, which is reserved
+ * for them. */
 void passes_put(struct passes *p, const struct passes_part *part)
 {
     uint32_t at = part->micro_batch - p->span.first;

@@ -16,50 +16,51 @@
 #include <stdint.h>
 
 struct passes {
-    enum muster_type type;   /* as the user has it */
+    enum muster_type type;   /* the type that the user gives */
     enum muster_type summed; /* MUSTER_F32 for bf16 */
     size_t count;
     size_t extra_bytes;
-    uint64_t version; /* the step's */
+    uint64_t version; /* of the step */
     struct plan_share span;
-    char *slots; /* of the span's micro-batches, one after the other */
+    char *slots; /* the slots of the span's micro-batches, one after the other */
     char *extras;
-    uint32_t *has; /* of each, how many of its positions its slot has, from the front */
+    uint32_t *has; /* how many of its positions each slot has, from the front */
     bool *whole;
-    size_t room; /* of slots and extras, in micro-batches */
+    size_t room; /* number of micro-batches that slots and extras have memory for */
 };
 
 void passes_init(struct passes *passes, size_t extra_bytes);
 void passes_done(struct passes *passes);
 
-/* Gradients have this shape from now on. MUSTER_EMISMATCH: those that are kept have another. */
+/* Sets the shape of all gradients from now on. MUSTER_EMISMATCH: kept gradients have another
+ * one. */
 int passes_shape(struct passes *passes, size_t count, enum muster_type type,
                  struct muster_err *err);
-/* This worker's share of this step; what it has of them stays. Where the step is another, all are
- * dropped. MUSTER_ENOMEM. */
+/* Sets this worker's share of a step; gradients that it has of the share are kept. For another step
+ * all are dropped. MUSTER_ENOMEM. */
 int passes_move(struct passes *passes, uint64_t version, struct plan_share share,
                 struct muster_err *err);
 void passes_clear(struct passes *passes);
 
-/* `count` elements, each times the share; of bf16 the result is f32. */
+/* Multiplies `count` elements by the share; for bf16 the result is f32. */
 void passes_scale(enum muster_type type, const void *from, void *to, size_t count, double share);
-/* A gradient of the next records of a micro-batch, and what the step's weight of it is. */
+/* A gradient of the next records of a micro-batch, and its weight in the step. */
 struct passes_part {
     uint32_t micro_batch;
     uint32_t positions;
-    bool last; /* the micro-batch has no more */
+    bool last; /* this part completes the micro-batch */
     const void *gradient;
     double share;
-    const void *extra; /* NULL: zeros. Of several parts the last one's is kept */
+    const void *extra; /* NULL: zeros. Of several parts, the extra of the last one is kept */
 };
-/* Keeps it, added to what there is. What lies outside of the span is not kept. */
+/* Adds the gradient to the slot of its micro-batch. A part outside of the span is ignored. */
 void passes_put(struct passes *passes, const struct passes_part *part);
-/* A micro-batch of the span of which nothing is computed: zeros. */
+/* Puts zeros for a micro-batch of the span of which nothing is computed. */
 void passes_put_none(struct passes *passes, uint32_t micro_batch);
-/* Whether it has that pass of that step, */
+/* Whether the whole pass of that step is kept. */
 bool passes_has(const struct passes *passes, uint64_t version, uint32_t micro_batch);
-/* and how many of its positions. */
+/* Returns how many positions of that pass are kept. */
 uint32_t passes_positions(const struct passes *passes, uint64_t version, uint32_t micro_batch);
 
-/* The sum as the user has it, of values as they are summed. `to` may be `from`. */
+/* Converts sums to the type of the user. `to` may be `from`. */
 void passes_narrow(const struct passes *passes, const void *from, void *to);

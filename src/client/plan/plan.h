@@ -27,15 +27,14 @@ struct plan {
     uint32_t batch;         /* records of a micro-batch */
     uint32_t micro_batches; /* of a step; per_worker: for each worker of a generation */
     bool per_worker;
-    struct shard_anchor anchor; /* per_worker: the generation's. None: that of one worker alone,
-                                   from the first step on */
+    struct shard_anchor anchor; /* per_worker: of the generation. later = 0: the anchor of one
+                                   worker alone, from the first step on */
     uint32_t shuffle;           /* block of shard_order_init */
     uint32_t dataset;           /* its number in the job */
-    uint64_t max_steps; /* the job ends with this step, in the middle of an epoch, too; 0: no
-                           limit */
+    uint64_t max_steps;         /* the job ends with this step, even within an epoch; 0: no limit */
 };
 
-/* What the step trains. */
+/* The records of a step. */
 struct plan_step {
     uint64_t version;
     uint32_t epoch;
@@ -50,37 +49,38 @@ struct plan_share {
     uint32_t count;
 };
 
-/* NULL, or what is wrong with the plan; then nothing else may be asked. */
+/* Returns NULL, or what is wrong with the plan; a wrong plan must not be used by the functions
+ * below. */
 const char *plan_check(const struct plan *plan);
-/* Whether the anchor, of a generation that begins after that version, belongs to the plan. */
+/* Whether the anchor of a generation that begins after that version fits the plan. */
 bool plan_anchor_fits(const struct plan *plan, const struct shard_anchor *anchor, uint64_t version);
 
-/* Micro-batches of a step that its epoch's end does not cut short, but for the first one after the
- * anchor, which may have others. */
+/* Returns the number of micro-batches of a step that is not cut short by the end of its epoch. The
+ * first step after the anchor may have another number. */
 uint32_t plan_full(const struct plan *plan);
 
-/* The number of the last step: of all epochs, or max_steps where that is less. per_worker: as long
- * as the generation goes on. */
+/* Returns the number of the last step: that of all epochs, or max_steps if this is less.
+ * per_worker: as long as the generation continues. */
 uint64_t plan_steps(const struct plan *plan);
-/* Epochs of which all is trained after that step; the number, from 0, of the one that is in work.
- */
+/* Returns how many epochs are completely trained after that step; this is the number, from 0, of
+ * the epoch under way. */
 uint32_t plan_epochs_done(const struct plan *plan, uint64_t version);
-/* Positions of all epochs that steps 1 ... version have trained; the anchor's version or a later
- * one. */
+/* Returns how many positions, of all epochs, steps 1 ... version have trained; version is the
+ * anchor's or later. */
 uint64_t plan_records_done(const struct plan *plan, uint64_t version);
 
-/* 0 < version <= plan_steps; after the anchor. */
+/* Returns a step; 0 < version <= plan_steps, and version is after the anchor. */
 struct plan_step plan_step(const struct plan *plan, uint64_t version);
 struct shard_range plan_step_range(const struct plan *plan, const struct plan_step *step);
-/* The positions of one of the step's micro-batches. */
+/* Returns the positions of one of the step's micro-batches. */
 struct shard_range plan_micro_batch(const struct plan *plan, const struct plan_step *step,
                                     uint32_t micro_batch);
-/* The records at these positions. */
+/* Writes the records at these positions. */
 void plan_records(const struct plan *plan, struct shard_range range, uint64_t *ret);
 
-/* What the rank-th of `size` workers computes. */
+/* Returns the share of the rank-th of `size` workers. */
 struct plan_share plan_share(uint32_t micro_batches, uint32_t rank, uint32_t size);
 
-/* Equal for plans whose steps are the same, also where one of them ends sooner, or they have other
- * anchors: a checkpoint of the one is one of the other. */
+/* Returns a digest that is equal for plans with the same steps, even if one plan ends sooner, or
+ * has another anchor: a checkpoint of one is valid for the other. */
 uint64_t plan_digest(const struct plan *plan);

@@ -18,7 +18,7 @@
 
 enum {
     READ_BYTES = 64 << 10,
-    UNACKNOWLEDGED_MS = 10000, /* a connection whose other machine is silent so long has ended */
+    UNACKNOWLEDGED_MS = 10000, /* a machine that is silent for this time has gone */
     HOST_BYTES = 256,
 };
 
@@ -178,7 +178,7 @@ static int fail_unavailable(int code, struct muster_err *err)
                        code == 0 ? "it has closed it" : strerror(code));
 }
 
-/* What the coordinator has left behind at its end: WIRE_DONE_SUFFIX. */
+/* Reads the file that the coordinator has written at its end: WIRE_DONE_SUFFIX. */
 static int check_end(const char *address, struct muster_err *err)
 {
     char done[sizeof(struct sockaddr_un) + sizeof WIRE_DONE_SUFFIX], failure[MUSTER_ERR_TEXT_BYTES];
@@ -223,7 +223,7 @@ static bool would_block(void)
     return errno == EAGAIN || errno == EINTR;
 }
 
-/* 0, or the errno that ended the connection. */
+/* Returns 0, or the errno that ended the connection. */
 static int flush(struct connection *c)
 {
     while (!c->connecting && c->fd >= 0 && c->sent < c->out.used) {
@@ -267,7 +267,7 @@ static int finish_connecting(struct connection *c, struct muster_err *err)
     return code == 0 ? 0 : fail_unavailable(code, err);
 }
 
-/* Whole frames are taken from the front; what is left moves there. */
+/* Removes the frames that were taken, and moves the rest to the front. */
 static void make_room(struct connection *c)
 {
     memmove(c->in.data, c->in.data + c->taken, c->in.used - c->taken);
@@ -283,7 +283,7 @@ static int receive(struct connection *c, struct muster_err *err)
         }
         int r = reserve(&c->in, READ_BYTES, WIRE_FRAME_MAX + 2 * READ_BYTES, err);
         if (r < 0) {
-            return r == MUSTER_ETOOBIG ? 0 : r; /* whole frames are there: they go first */
+            return r == MUSTER_ETOOBIG ? 0 : r; /* whole frames are taken first */
         }
         ssize_t n = recv(c->fd, c->in.data + c->in.used, READ_BYTES, 0);
         if (n <= 0) {
@@ -301,7 +301,7 @@ int connection_move(struct connection *c, struct muster_err *err)
         return r;
     }
     int code = flush(c);
-    r = receive(c, err); /* what came before the end is still heard */
+    r = receive(c, err); /* messages that came before the end are still read */
     return r == 0 && code != 0 ? fail_unavailable(code, err) : r;
 }
 

@@ -24,34 +24,35 @@ struct connection_bytes {
 struct connection {
     int fd; /* -1: closed */
     bool connecting;
-    unsigned turn; /* which of a name's addresses is next */
+    unsigned turn; /* the number of the next address to try, if the name has several */
     struct connection_bytes in;
     struct connection_bytes out;
     struct connection_bytes room; /* of the message that was read last */
-    size_t sent;                  /* of out */
-    size_t taken;                 /* of in */
+    size_t sent;                  /* how much of out was sent */
+    size_t taken;                 /* how much of in was taken */
     struct fork_watch fork;
 };
 
-/* NULL, or what is wrong with "unix:PATH" or "tcp:HOST:PORT". */
+/* Returns NULL, or what is wrong with "unix:PATH" or "tcp:HOST:PORT". */
 const char *connection_check_address(const char *address);
 
 void connection_init(struct connection *connection);
 void connection_done(struct connection *connection);
-void connection_close(struct connection *connection); /* what it holds is dropped */
+void connection_close(struct connection *connection); /* drops unsent and unread data */
 
-/* Begins to connect; the events say when it is. MUSTER_EUNAVAIL, MUSTER_ENOHOST, MUSTER_EOS;
- * MUSTER_EGONE: the job is done; MUSTER_EFAILED: it has failed. */
+/* Begins to connect; connection_move finishes it. MUSTER_EUNAVAIL, MUSTER_ENOHOST, MUSTER_EOS;
+ * MUSTER_EGONE: the job is done; MUSTER_EFAILED: the job has failed. */
 int connection_open(struct connection *connection, const char *address, struct muster_err *err);
-/* What poll is to wait for. */
+/* Returns the events that poll must wait for. */
 short connection_events(const struct connection *connection);
-/* A message to be sent: what goes now goes now. MUSTER_ETOOBIG: too much is queued. An error of the
- * socket is said by connection_move. */
+/* Queues a message, and sends at once as much as possible. MUSTER_ETOOBIG: too much is queued.
+ * connection_move returns the errors of the socket. */
 int connection_send(struct connection *connection, const struct wire_message *message,
                     struct muster_err *err);
-/* Sends and reads what goes now. MUSTER_EUNAVAIL: the connection has ended, or could not be made.
- */
+/* Sends and reads as much as possible without waiting. MUSTER_EUNAVAIL: the connection has ended,
+ * or could not be made. */
 int connection_move(struct connection *connection, struct muster_err *err);
-/* 1: *ret is the next message, until the next call; 0: none is complete yet. */
+/* Returns 1 with the next message in *ret, which is valid until the next call; 0: none is complete
+ * yet. */
 int connection_next(struct connection *connection, struct wire_message *ret,
                     struct muster_err *err);

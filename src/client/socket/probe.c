@@ -35,7 +35,7 @@ void probe_done(struct probe *p)
     close_all(p);
 }
 
-/* One that cannot be connected to is found by forming itself. */
+/* Begins to connect. If this fails, forming the communicator finds the dead member itself. */
 static void begin(struct probe *p, int rank, int64_t now_ns)
 {
     struct member member = endpoint_member(&p->regions[rank]);
@@ -45,14 +45,14 @@ static void begin(struct probe *p, int rank, int64_t now_ns)
     s->greeted = false;
 }
 
-/* The hello, and the question after it. */
+/* Sends the hello, and then the question. */
 static void ask(struct probe_state *s)
 {
     const struct hello hello = {.magic = HELLO_MAGIC, .digest = REGION_DIGEST};
     const struct region_ask question = {.magic = REGION_MAGIC};
     int fd = endpoint_greet(s->fd, &hello, NULL);
     if (fd < 0) {
-        s->fd = -1; /* it is closed */
+        s->fd = -1; /* the function has closed it */
         return;
     }
     s->greeted = send(fd, &question, sizeof question, MSG_NOSIGNAL) == (ssize_t)sizeof question;
@@ -61,7 +61,8 @@ static void ask(struct probe_state *s)
     }
 }
 
-/* Whatever it says, or that it hangs up, says that it lives: or forming finds that it is gone. */
+/* An answer, or the end of the connection, counts as a sign of life: if the process has in fact
+ * ended, forming finds that. */
 static void move(struct probe_state *s, int64_t now_ns)
 {
     struct pollfd p = {.fd = s->fd, .events = s->greeted ? POLLIN : POLLOUT};
