@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 
-/* At most one of the data sets has such steps. */
+/* Finds the data set whose steps follow the workers; there is at most one. */
 static bool find(const struct shard_state *shard, struct shard_progress *ret, uint32_t *ret_number)
 {
     for (*ret_number = 0; shard_progress(shard, *ret_number, ret); ++*ret_number) {
@@ -39,7 +39,8 @@ static uint32_t count_next(const struct arbiter *a)
     return count;
 }
 
-/* Nothing of the log is left after the checkpoint: no worker has begun with the step after it. */
+/* Sets the anchor at a checkpoint. The log has no steps after the checkpoint, and no worker has
+ * begun with the next step. */
 static void anchor_at_checkpoint(struct arbiter *a, uint64_t version, uint32_t later,
                                  struct shard_anchor *ret)
 {
@@ -81,8 +82,8 @@ void arbiter_anchor_move(struct arbiter *a, const struct rendezvous_effect *effe
     a->anchor = anchor;
 }
 
-/* Whether the anchor agrees with the log as it is now. When steps have followed (in a snapshot)
- * there is nothing to compare. */
+/* Whether the anchor agrees with the present log. If steps have followed (in a snapshot), nothing
+ * can be compared. */
 static bool is_of_log(const struct arbiter *a, const struct shard_progress *data,
                       const struct shard_anchor *anchor)
 {
@@ -113,13 +114,14 @@ const struct shard_anchor *arbiter_anchor_of(const struct arbiter *a, uint64_t g
 
 /* ---- Steps ---- */
 
-/* The step that a generation commits by its record is one of the generation before it. */
+/* Returns the anchor of the next step. The step that the record of a generation commits belongs to
+ * the generation before it. */
 static const struct shard_anchor *anchor_now(const struct arbiter *a)
 {
     return a->ledger.version < a->anchor.version ? &a->anchor_before : &a->anchor;
 }
 
-/* The anchor of a data set's steps, whether or not their size follows the workers. */
+/* Returns the anchor of a data set's steps, whether or not their size follows the workers. */
 static struct shard_anchor anchor_in(const struct shard_anchor *anchor,
                                      const struct shard_dataset *spec)
 {

@@ -11,14 +11,15 @@ void arbiter_add(struct arbiter *a, enum arbiter_effect_kind kind)
     arbiter_fail(a, arbiter_effects_add(a->out, (struct arbiter_effect){.kind = kind}, a->err));
 }
 
-/* ---- What rendezvous says: the journal ---- */
+/* ---- Effects of rendezvous: the journal ---- */
 
 static struct wire_steps steps_of(const struct wire_message *message)
 {
     return message->kind == WIRE_REPORT ? message->report.steps : message->commits.steps;
 }
 
-/* The records first: what contradicts them is in no journal. */
+/* Commits the records before it appends the steps: steps that contradict the records must not be in
+ * a journal. */
 static void append_steps(struct arbiter *a, const struct rendezvous_effect *effect)
 {
     struct wire_steps steps = steps_of(a->event->message);
@@ -105,7 +106,7 @@ static void append_term(struct arbiter *a, uint64_t term)
     arbiter_append(a, ENTRY_TERM, offset);
 }
 
-/* ---- What rendezvous says: members ---- */
+/* ---- Effects of rendezvous: members ---- */
 
 const char *arbiter_why(enum rendezvous_reason reason)
 {
@@ -175,7 +176,7 @@ void arbiter_lose(struct arbiter *a, enum arbiter_effect_kind kind, uint64_t inc
     }
 }
 
-/* Its slot may be free by now. */
+/* Whether the member was silent. Its slot may be free by now. */
 static bool was_silent(const struct arbiter *a, uint64_t incarnation)
 {
     uint32_t i = 0;
@@ -194,7 +195,8 @@ static void leave_out(struct arbiter *a, const struct rendezvous_effect *effect)
     arbiter_blame_left_out(a, effect->to, reason);
 }
 
-/* A member that waited for records of a step that does not count any more still waits. */
+/* Cuts the log. A member that waited for records of a step that does not count any more still
+ * waits. */
 static void cut(struct arbiter *a, uint64_t version)
 {
     arbiter_fail(a, ledger_cut(&a->ledger, version, a->err));
@@ -250,7 +252,8 @@ void arbiter_announce_failure(struct arbiter *a)
     arbiter_fail(a, arbiter_effects_add(a->out, effect, a->err));
 }
 
-/* The journal has it: a coordinator that is started again says so again. */
+/* Fails the job. The reason is in the journal, so that a coordinator that is started again reports
+ * it again. */
 void arbiter_fail_job(struct arbiter *a, const char *text)
 {
     size_t offset = a->out->bytes.used;
@@ -273,7 +276,7 @@ void arbiter_end(struct arbiter *a)
     arbiter_add(a, ARBITER_END);
 }
 
-/* What is evaluated at the end may be going on. */
+/* The training has ended. Data sets that are evaluated at the end may still be worked on. */
 static void end(struct arbiter *a)
 {
     a->trained = true;
@@ -282,7 +285,7 @@ static void end(struct arbiter *a)
     }
 }
 
-/* Their names, one on a line. */
+/* Sends the names of the checkpoints, one on a line. */
 static void tell_checkpoints(struct arbiter *a, uint64_t to)
 {
     struct buf names;
@@ -300,7 +303,8 @@ static void tell_checkpoints(struct arbiter *a, uint64_t to)
     buf_done(&names);
 }
 
-/* Beginning anew would throw away what was trained: that is for people. */
+/* No checkpoint can be read. To begin again would throw away the training so far: a person must
+ * decide that. */
 static void lose_state(struct arbiter *a)
 {
     static const char why[] = "no checkpoint of this job can be read, and no worker has the model";

@@ -3,7 +3,7 @@
 
 #include "coordinator/arbiter/entry.h"
 
-/* Data set, epoch, record, deaths. */
+/* The numbers are data set, epoch, record and deaths. */
 enum { NUMBERS = 4, NUMBER_BYTES = 8 };
 
 bool asides_have(const struct asides *asides, uint32_t dataset, uint64_t record)

@@ -14,7 +14,7 @@
 
 struct aside {
     uint32_t dataset;
-    uint32_t epoch; /* in which they died */
+    uint32_t epoch; /* in which workers died of it */
     uint64_t record;
     uint32_t deaths;
 };
@@ -25,13 +25,13 @@ struct asides {
 };
 
 bool asides_have(const struct asides *asides, uint32_t dataset, uint64_t record);
-/* False: there is no room for it, or it is there. */
+/* Adds a record. Returns false if there is no room for it, or it was added before. */
 bool asides_add(struct asides *asides, const struct aside *aside);
 
-/* The first `count` of them as OPEN has them. Returns how many. */
+/* Lists the first `count` of them for OPEN. Returns how many there are. */
 uint32_t asides_list(const struct asides *asides, uint32_t count, struct shard_range *ret);
 
-/* The i-th as the record of the journal. */
+/* Writes the i-th of them as a record of the journal. */
 void asides_write(const struct asides *asides, uint32_t i, struct buf *ret);
-/* One more. MUSTER_EDATA: it is none. */
+/* Reads and adds one. MUSTER_EDATA: the bytes are not valid. */
 int asides_read(struct asides *asides, const uint8_t *bytes, size_t count, struct muster_err *err);

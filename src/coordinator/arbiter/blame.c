@@ -35,7 +35,8 @@ void arbiter_blame_hear(struct arbiter *a, struct card *card, const struct wire_
 
 /* ---- Suspects: they do not overlap ---- */
 
-/* How often workers have died of what the range has; *ret_met: of how many suspects it has some. */
+/* Returns how many workers have died of records in the range; *ret_met: how many suspects the range
+ * overlaps. */
 static uint32_t tries_of(const struct arbiter *a, struct shard_range range, uint32_t *ret_met)
 {
     uint32_t tries = 0;
@@ -50,7 +51,8 @@ static uint32_t tries_of(const struct arbiter *a, struct shard_range range, uint
     return tries;
 }
 
-/* Without room nothing is suspected: more workers have to die until the record is named. */
+/* Adds a suspect. If there is no room, it is dropped: more workers have to die until the record is
+ * named. */
 static void keep_suspect(struct arbiter *a, struct arbiter_suspect suspect)
 {
     if (suspect.range.count > 0 && a->suspect_count < WIRE_SUSPECTS_MAX) {
@@ -63,7 +65,8 @@ static void suspect(struct arbiter *a, struct shard_range range, uint32_t tries)
     keep_suspect(a, (struct arbiter_suspect){.range = range, .tries = tries});
 }
 
-/* What lies before and behind it stays suspected. */
+/* Clears the range of suspicion. The parts of a suspect before and after the range stay
+ * suspects. */
 static void clear(struct arbiter *a, struct shard_range range)
 {
     struct arbiter_suspect kept[WIRE_SUSPECTS_MAX];
@@ -95,7 +98,8 @@ static void split(struct arbiter *a, struct shard_range range, uint32_t tries)
     suspect(a, range, tries);
 }
 
-/* One that is told again, while its generation is being closed, is the only one to know. */
+/* Notes which suspects the members of the generation know. An OPEN that is sent again while its
+ * generation is being closed reaches only one member, and does not count. */
 void arbiter_blame_note_open(struct arbiter *a)
 {
     if (a->rendezvous->phase != RENDEZVOUS_RUNNING || a->asides_opened != a->asides.count) {
@@ -123,7 +127,7 @@ uint32_t arbiter_blame_list(const struct arbiter *a, struct shard_range *ret)
     return a->suspect_count;
 }
 
-/* ---- Naming them ---- */
+/* ---- Naming records ---- */
 
 static void name_records(const struct shard_dataset *spec, struct shard_range range,
                          struct buf *text)
@@ -160,7 +164,7 @@ void arbiter_blame_say_aside(struct arbiter *a, uint64_t record, const struct bu
     arbiter_fail(a, arbiter_effects_add(a->out, said, a->err));
 }
 
-/* The members of the next generation hear of it. */
+/* Sets a record aside. The members of the next generation are informed. */
 static void set_aside(struct arbiter *a, const struct aside *aside, const struct buf *why)
 {
     size_t offset = a->out->bytes.used;
@@ -169,7 +173,7 @@ static void set_aside(struct arbiter *a, const struct aside *aside, const struct
     arbiter_blame_say_aside(a, aside->record, why);
 }
 
-/* One record that workers died of, or several that cannot be told from each other. */
+/* Names one record of which workers died, or several that cannot be distinguished. */
 static void give_up(struct arbiter *a, struct shard_range range, uint32_t tries)
 {
     struct shard_progress data = {0};
@@ -196,7 +200,8 @@ static void give_up(struct arbiter *a, struct shard_range range, uint32_t tries)
 
 /* ---- Deaths ---- */
 
-/* The pass was too short to be told of: workers tell of those of this step from now on. */
+/* Suspects the whole next step, because the pass was too short to be reported: from now on workers
+ * report passes of this step. */
 static void suspect_next_step(struct arbiter *a)
 {
     struct shard_progress data;
@@ -226,8 +231,8 @@ static bool is_trained(const struct arbiter *a, struct shard_range range)
             (data.epoch == range.epoch && data.epoch_done > range.first));
 }
 
-/* A member that has parts of several suspects at hand, and was told of them, computes no parts of a
- * pass: it cannot be told of which of them it dies. */
+/* Whether the member computes no parts of a pass. It had parts of several suspects at hand although
+ * it knew the suspects, so that one cannot know of which of them it died. */
 static bool computes_no_parts(const struct arbiter *a, const struct arbiter_death *death)
 {
     for (uint32_t i = 0; i < a->suspect_count; i++) {
@@ -249,12 +254,13 @@ static void blame(struct arbiter *a, const struct arbiter_death *death)
     } else if (at_hand.count == 1 || computes_no_parts(a, death)) {
         give_up(a, at_hand, tries);
     } else {
-        return; /* one of them, which are to be tried alone now */
+        return; /* it died of one of several suspects, which are tried alone from now on */
     }
     a->blames++;
 }
 
-/* The generation without it has committed a step: of the one before it nothing is left. */
+/* Whether the generation without the member has committed a step: then no pass of the one before is
+ * left. */
 static bool is_over(const struct arbiter *a, const struct arbiter_death *death)
 {
     return !rendezvous_find(a->rendezvous, death->incarnation) &&
@@ -276,7 +282,8 @@ static void judge(struct arbiter *a, const struct arbiter_death *death, enum arb
     }
 }
 
-/* Without room the oldest death is dropped, and never judged. */
+/* Keeps a death until its cause is known. If there is no room, the oldest one is dropped, and never
+ * judged. */
 static void keep(struct arbiter *a, const struct arbiter_death *death)
 {
     if (a->death_count == ARBITER_DEATHS_MAX) {
@@ -316,15 +323,15 @@ void arbiter_blame_dead(struct arbiter *a, uint64_t incarnation, enum arbiter_ca
 {
     const struct rendezvous_peer *peer = rendezvous_find(a->rendezvous, incarnation);
     struct card *card = arbiter_card(a, incarnation);
-    bool leaves = peer && peer->leaving; /* a member that asks to leave and dies was pre-empted */
+    bool leaves = peer && peer->leaving; /* if a member asks to leave and dies, it was pre-empted */
     if (card) {
         take_death(a, card, leaves ? ARBITER_CAUSE_OUTSIDE : cause);
     }
 }
 
-/* One whose connection has ended, and which did not come back; whether another one has lost it,
- * too, or it was given up. Of one on this host it will be told how it ended: others may have killed
- * it, as it was stopped. */
+/* Judges a member whose connection has ended and that did not come back, whether another member has
+ * lost it, too, or it was given up. If it is on this host, its cause will be reported: others may
+ * have killed it because it was stopped. */
 void arbiter_blame_left_out(struct arbiter *a, uint64_t incarnation, enum rendezvous_reason reason)
 {
     bool died = reason == RENDEZVOUS_SILENT || reason == RENDEZVOUS_DIED;

@@ -8,17 +8,17 @@
 
 #include "coordinator/arbiter/arbiter.h"
 
-/* Codes the options that are recorded: data sets are not. */
+/* Codes the options that are recorded; data sets are not recorded. */
 void arbiter_code_options(const struct arbiter_options *options, struct buf *ret);
 bool arbiter_code_read_options(const uint8_t *bytes, size_t count, struct arbiter_options *ret);
 
 void arbiter_code_event(const struct arbiter_event *event, struct buf *ret);
-/* What arbiter_step has returned for it. */
+/* Codes what arbiter_step has returned for the event. */
 void arbiter_code_answer(struct arbiter *after, const struct arbiter_event *event, int result,
                          const struct arbiter_effects *effects, struct buf *ret);
 
-/* The event; *ret_count: its bytes, behind which stands the answer. What it points to lies in
- * `bytes`, in *message and in the room. False: these are no such bytes. */
+/* Reads an event; *ret_count: its size, after which the answer follows. The event's pointers point
+ * into `bytes`, *message and the room. Returns false if the bytes are not valid. */
 bool arbiter_code_read_event(const uint8_t *bytes, size_t count, struct wire_room *room,
                              struct wire_message *message, struct arbiter_event *ret,
                              size_t *ret_count);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- The job's ---- */
+/* ---- Data sets of the job ---- */
 
 static void declare(struct arbiter *a, const struct shard_dataset *spec, bool *ret_added)
 {
@@ -19,7 +19,7 @@ static void declare(struct arbiter *a, const struct shard_dataset *spec, bool *r
     }
 }
 
-/* What the job began with holds as long as it goes on: its workers were told. */
+/* The first limit holds as long as the job continues, because its workers know it. */
 static void declare_limit(struct arbiter *a)
 {
     uint64_t known = a->ledger.max_steps;
@@ -52,7 +52,7 @@ void arbiter_datasets_declare(struct arbiter *a)
     }
 }
 
-/* ---- A member's ---- */
+/* ---- The data set of a member ---- */
 
 bool arbiter_datasets_find(const struct shard_state *shard, const struct wire_text *name,
                            uint32_t *ret_number, struct shard_dataset *ret)
@@ -120,7 +120,8 @@ bool arbiter_datasets_agree(const struct shard_dataset *theirs, const struct sha
     return true;
 }
 
-/* The steps of the log are those of one data set then, from the first generation on. */
+/* Whether the job can have this data set, too: the steps of the log belong to one data set, from
+ * the first generation on. */
 static bool has_room_beside(const struct arbiter *a, const struct shard_dataset *spec)
 {
     struct shard_progress other;
@@ -131,7 +132,8 @@ static bool has_room_beside(const struct arbiter *a, const struct shard_dataset 
     return alone;
 }
 
-/* What a member says may be anything; what the job says is right. */
+/* Whether a member may declare the data set. Members may send anything, but the job's options are
+ * right. */
 static bool may_declare(const struct arbiter *a, const struct shard_dataset *spec, uint32_t number,
                         char *ret_why)
 {

@@ -16,28 +16,29 @@
 enum { ARBITER_BYTES_MAX = 1 << 30 };
 
 enum arbiter_effect_kind {
-    ARBITER_APPEND,  /* record (enum entry_kind), bytes: to the journal, before what follows */
-    ARBITER_SYNC,    /* make all that was appended durable; then the event DURABLE, which says so of
-                        all that was appended before it */
+    ARBITER_APPEND, /* record (enum entry_kind), bytes: to the journal, before the next effects */
+    ARBITER_SYNC, /* make all that was appended durable; then the event DURABLE, which refers to all
+                     that was appended before SYNC */
     ARBITER_SERVE,   /* members may connect now */
     ARBITER_SEND,    /* to (an incarnation), bytes: a frame */
-    ARBITER_HANG_UP, /* to: its connection ends, after what it was sent */
+    ARBITER_HANG_UP, /* to: end its connection, after all that was sent to it */
     ARBITER_END,     /* the job is done */
-    ARBITER_FAILED,  /* bytes: why. The job has ended so */
-    /* for people: */
-    ARBITER_ASIDE,  /* bytes: which record is set aside, and why */
-    ARBITER_HANGS,  /* to: it is expelled; bytes: why */
-    ARBITER_OPENED, /* a generation */
-    ARBITER_LOST, /* to: left out of the generation that follows; record: enum rendezvous_reason */
-    ARBITER_LEASER_LOST, /* to: its leases go to others; record: the same */
-    ARBITER_LOST_AGAIN,  /* as ARBITER_LOST, where its leases were lost before: people were told */
+    ARBITER_FAILED,  /* bytes: why. The job has ended with a failure */
+    /* information for people: */
+    ARBITER_ASIDE,       /* bytes: which record is set aside, and why */
+    ARBITER_HANGS,       /* to: it is expelled; bytes: why */
+    ARBITER_OPENED,      /* a generation */
+    ARBITER_LOST,        /* to: left out of the next generation; record: enum rendezvous_reason */
+    ARBITER_LEASER_LOST, /* to: its leases are given to others; record: enum rendezvous_reason */
+    ARBITER_LOST_AGAIN,  /* as ARBITER_LOST, for a process whose leases were lost before: this was
+                            reported then */
 };
 
 struct arbiter_effect {
     enum arbiter_effect_kind kind;
     uint32_t record; /* enum entry_kind, or a reason */
     uint64_t to;
-    size_t offset; /* of its bytes; equal frames to several members are there once */
+    size_t offset; /* of its bytes; equal frames to several members exist once */
     size_t count;
 };
 

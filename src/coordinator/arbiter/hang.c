@@ -7,10 +7,10 @@
 
 enum {
     LEAST_MS = 10000,
-    FIRST_MS = 120000, /* of a size that is new to the process: it compiles, and fills caches */
+    FIRST_MS = 120000, /* for a size that is new to the process: it compiles, and fills caches */
     MEDIANS = 20,
-    IDLE_MS = 5000, /* a member that has nothing at hand for so long waits: passes are reported
-                       within 2 s */
+    IDLE_MS = 5000, /* a member that has had nothing at hand for this time waits: passes are
+                       reported within 2 s */
     LOOK_MS = 1000,
     TEXT_BYTES = 256,
 };
@@ -62,7 +62,7 @@ static int64_t limit_ms(const struct arbiter *a, const struct card *card)
     return a->hangs.max_ms > 0 && a->hangs.max_ms < limit ? a->hangs.max_ms : limit;
 }
 
-/* ---- Who waits for whom ---- */
+/* ---- Which members wait ---- */
 
 static bool is_member(const struct arbiter *a, uint32_t i)
 {
@@ -82,7 +82,7 @@ static bool anyone_waits(const struct arbiter *a)
     return false;
 }
 
-/* ---- The end of one that hangs ---- */
+/* ---- The end of a member that hangs ---- */
 
 static void expel(struct arbiter *a, struct card *card, int64_t ms)
 {

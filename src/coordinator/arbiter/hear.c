@@ -21,8 +21,8 @@ static void note_join(struct arbiter *a, const struct arbiter_event *event)
     }
 }
 
-/* Equal bits are asked for, and others are computed by a member, of this coordinator or an earlier
- * one, or by one that waits to be one. */
+/* Whether equal bits are required, and the joiner computes other bits than a member of this
+ * coordinator or an earlier one, or than another joiner. */
 static bool computes_other_bits(const struct arbiter *a, const struct wire_join *join)
 {
     uint64_t ours = join->environment;
@@ -50,7 +50,7 @@ static void hear_join(struct arbiter *a, const struct arbiter_event *event)
     note_join(a, event);
 }
 
-/* One that is older than all steps that are kept comes too late to be of use. */
+/* Notes a checkpoint. A checkpoint that is older than all kept steps comes too late to be used. */
 static void hear_checkpoint(struct arbiter *a, const struct wire_checkpoint *told)
 {
     if (told->version < a->ledger.first) {
@@ -75,8 +75,8 @@ static void hear_checkpoint_failed(struct arbiter *a, const struct wire_checkpoi
     }
 }
 
-/* Whom all wait for has been silent to another worker as long as those are that are given up: the
- * coordinator asks it by CLOSE, and an answer takes no time. */
+/* Shortens the deadline, if all wait for a process that was silent to another worker for as long as
+ * members may be silent: the coordinator asks it by CLOSE, and an answer would come at once. */
 static void hasten(struct arbiter *a, uint64_t lost)
 {
     const struct rendezvous *s = a->rendezvous;
@@ -174,7 +174,7 @@ void arbiter_hear(struct arbiter *a)
         }
         break;
     default:
-        break; /* PROGRESS has renewed its leases, HEALED and SILENT are for people; of the others
-                  the server lets none pass */
+        break; /* PROGRESS has renewed the leases, HEALED and SILENT are for people; the server does
+                  not let the others pass */
     }
 }

@@ -28,7 +28,7 @@ static void blame(struct arbiter *a, uint64_t owner)
     }
 }
 
-/* One whose data set is done may end without a word. */
+/* Whether the death is a good end. A worker whose data set is done may end without LEAVE. */
 static bool has_ended_well(const struct arbiter *a, const struct lease_owner *owner,
                            enum arbiter_cause cause)
 {
@@ -46,7 +46,7 @@ void leases_die(struct arbiter *a, uint64_t incarnation, enum arbiter_cause caus
     }
     owner->dying = true;
     (void)leases_tell(a, &(struct shard_event){.kind = SHARD_STOP, .owner = incarnation});
-    owner = leases_owner(&a->leases, incarnation); /* others' leases may have run out by now */
+    owner = leases_owner(&a->leases, incarnation); /* its lease may have ended meanwhile, too */
     if (!owner) {
         return;
     }
@@ -70,7 +70,7 @@ void leases_settle_death(struct arbiter *a, uint64_t incarnation, enum arbiter_c
     }
 }
 
-/* ---- What is named ---- */
+/* ---- Named records ---- */
 
 static void append_aside(struct arbiter *a, uint64_t position)
 {
@@ -101,8 +101,8 @@ void leases_name(struct arbiter *a, const struct shard_effect *named)
     buf_done(&why);
 }
 
-/* Counts the records that were left out in the epoch in which their workers died, and in every
- * later one. */
+/* Counts the records that are left out, in the epoch in which their workers died and in every later
+ * one. */
 uint64_t leases_left_out(const struct leases *leases, uint32_t dataset)
 {
     struct shard_progress data;

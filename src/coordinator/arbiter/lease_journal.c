@@ -106,7 +106,7 @@ void leases_replay_owner(struct arbiter *a, const struct arbiter_event *event)
     }
 }
 
-/* A number, and a frame. */
+/* Reads a number and a frame. */
 static bool read_message(struct arbiter *a, const struct arbiter_event *event, enum wire_kind kind,
                          uint64_t *ret_number, void **ret_memory, struct wire_message *ret)
 {
@@ -186,7 +186,7 @@ struct cursor {
     size_t left;
 };
 
-/* NULL: there are not so many. */
+/* Returns NULL if fewer bytes are left. */
 static const uint8_t *take(struct cursor *cursor, size_t count)
 {
     const uint8_t *bytes = cursor->at;

@@ -99,7 +99,7 @@ bool leases_declare(struct arbiter *a, const struct wire_enroll *told, uint32_t 
     return known || declare(a, &spec, &told->sums, *ret_number);
 }
 
-/* ---- What is to do ---- */
+/* ---- Records to do ---- */
 
 struct list {
     struct shard_range *ranges;
@@ -169,7 +169,7 @@ static void answer_to_do(struct arbiter *a, const struct lease_owner *owner, boo
     arbiter_send(a, owner->incarnation, &message);
 }
 
-/* ---- Beginning elsewhere ---- */
+/* ---- Beginning at another position ---- */
 
 static bool is_fresh(const struct arbiter *a, uint32_t dataset)
 {
@@ -193,7 +193,7 @@ static bool commit_positions(struct arbiter *a, uint32_t dataset, uint32_t epoch
     return good;
 }
 
-/* True when the ranges are sorted, do not overlap, and lie in told->epoch of this data set. */
+/* Whether the ranges are sorted, do not overlap, and are in told->epoch of this data set. */
 static bool are_positions(const struct wire_to_do *told, uint32_t dataset,
                           const struct shard_dataset *spec)
 {
@@ -209,8 +209,8 @@ static bool are_positions(const struct wire_to_do *told, uint32_t dataset,
     return told->epoch < spec->epochs;
 }
 
-/* Replaces the table by a restored copy: until it is served, records that nobody holds can be
- * marked done. */
+/* Replaces the table by a restored copy. Until the copy is served, records that no worker holds can
+ * be marked done. */
 static bool replace_by_unserved(struct arbiter *a)
 {
     struct shard_state *fresh = NULL;
@@ -243,7 +243,7 @@ bool leases_begin_at(struct arbiter *a, uint32_t dataset, const struct wire_to_d
     return good && commit_positions(a, dataset, told->epoch, at, data.dataset.size);
 }
 
-/* True when nobody holds records of any data set, so that the table can be replaced. */
+/* Whether no worker holds records of any data set, so that the table can be replaced. */
 static bool nothing_is_held(const struct arbiter *a)
 {
     for (size_t i = 0; i < a->leases.owner_count; i++) {

@@ -75,9 +75,10 @@ void leases_remove_owner(struct leases *leases, struct lease_owner *owner)
     memmove(owner, owner + 1, (leases->owner_count - place) * sizeof *owner);
 }
 
-/* ---- What members are told ---- */
+/* ---- Messages to members ---- */
 
-/* A member may hear of the lease only when the records from which it follows are in the journal. */
+/* Sends a lease. The member may see it only when the records from which it follows are in the
+ * journal. */
 static void send_leased(struct arbiter *a, uint64_t to, const struct wire_leased *leased)
 {
     struct wire_message message = {.kind = WIRE_LEASED, .leased = *leased};
@@ -98,7 +99,7 @@ void leases_send_ended(struct arbiter *a, const struct lease_owner *owner)
                                       .left_out = leases_left_out(&a->leases, owner->dataset)});
 }
 
-/* It is told once the last records are durable. */
+/* Notes that the member must be informed of the end, once the last records are durable. */
 static void note_ended(struct arbiter *a, uint64_t incarnation)
 {
     struct lease_owner *owner = leases_owner(&a->leases, incarnation);
@@ -154,7 +155,7 @@ void leases_send_held(struct arbiter *a, uint64_t owner)
     }
 }
 
-/* ---- What the table says is to be done ---- */
+/* ---- Effects of the table ---- */
 
 static void waits_no_more(struct arbiter *a, uint64_t incarnation)
 {
@@ -174,7 +175,7 @@ static size_t send_granted(struct arbiter *a, const struct shard_effects *effect
     return first + count;
 }
 
-/* Its records are to do again. */
+/* Removes an owner; its records are to do again. */
 void leases_put_out(struct arbiter *a, uint64_t incarnation)
 {
     struct lease_owner *owner = leases_owner(&a->leases, incarnation);
@@ -185,9 +186,9 @@ void leases_put_out(struct arbiter *a, uint64_t incarnation)
     }
 }
 
-/* A worker whose connection has ended, and that did not come back, has died on another host. One
- * whose cause of death is about to be told waits for that: killed or not, it is no longer silent.
- */
+/* The lease of an owner has ended. If its connection has ended and it did not come back, it has
+ * died on another host. If its cause of death will be reported soon, the decision waits for that:
+ * killed or not, the owner is not only silent any more. */
 static void expire(struct arbiter *a, uint64_t incarnation)
 {
     const struct lease_owner *owner = leases_owner(&a->leases, incarnation);

@@ -24,7 +24,8 @@ static void renew(struct arbiter *a, uint64_t incarnation)
                                                .expires_ms = a->now_ms + a->lease_ms});
 }
 
-/* What it said is done already is in no table any more, and refused: it gets the receipt. */
+/* Takes the records that a worker reports as held. Those that are done already are refused, because
+ * no table has them; the worker gets the receipt for them. */
 static void take_held(struct arbiter *a, uint64_t owner, const struct wire_ranges *held)
 {
     for (uint32_t i = 0; i < held->count && !a->failed; i++) {
@@ -54,7 +55,7 @@ static void answer(struct arbiter *a, const struct lease_owner *owner)
     arbiter_datasets_answer(a, owner->incarnation, &data.dataset, owner->dataset);
 }
 
-/* Its receipt may be lost: it gets another one. */
+/* Sends the last receipt again, because it may be lost. */
 static void remind(struct arbiter *a, uint64_t incarnation)
 {
     struct lease_owner *owner = leases_owner(&a->leases, incarnation);
@@ -113,7 +114,7 @@ static void fetch(struct arbiter *a, struct lease_owner *owner, uint64_t records
     want(a, owner);
 }
 
-/* How often it has failed now. */
+/* Returns how often the range has failed, with this failure. */
 static uint32_t count_failure(struct leases *leases, struct shard_range range)
 {
     for (size_t i = 0; i < leases->failure_count; i++) {
@@ -126,7 +127,8 @@ static uint32_t count_failure(struct leases *leases, struct shard_range range)
     return 1;
 }
 
-/* Nobody is to believe that all is done: the workers end with this sentence. */
+/* Fails the data set. The workers end with this sentence, so that no worker believes that all is
+ * done. */
 static void fail_dataset(struct arbiter *a, uint32_t dataset, struct shard_range range)
 {
     char why[ARBITER_WHY_BYTES];
@@ -145,7 +147,7 @@ static void give_back(struct arbiter *a, uint64_t owner, uint32_t dataset,
                       const struct wire_ranges *failed)
 {
     if (!leases_tell_parts(a, SHARD_GIVE_BACK, owner, failed)) {
-        return; /* it does not hold them: there is nothing to do again */
+        return; /* it does not hold these records: none are to do again */
     }
     for (uint32_t i = 0; i < failed->count; i++) {
         if (count_failure(&a->leases, failed->list[i]) >= LEASES_TRIES) {
@@ -177,18 +179,18 @@ static void done(struct arbiter *a, const struct lease_owner *owner, const struc
 {
     uint64_t incarnation = owner->incarnation;
     uint32_t dataset = owner->dataset;
-    if (told->sequence <= owner->sequence) { /* it is in the journal */
+    if (told->sequence <= owner->sequence) { /* this message is in the journal already */
         remind(a, incarnation);
         return;
     }
     const struct lease_sums before = a->leases.sums[dataset];
     bool good = is_good(a, owner, told);
-    if (good) { /* first: the last records are answered by the sums of all */
+    if (good) { /* before the commit, because the last records are answered with the sums of all */
         leases_add_sums(&a->leases.sums[dataset], &told->sums);
         good = leases_commit(a, incarnation, &told->done);
     }
     struct lease_owner *still = leases_owner(&a->leases, incarnation);
-    assert(!good || still); /* it was renewed by this very message */
+    assert(!good || still); /* this message has renewed its lease */
     if (!good) {
         a->leases.sums[dataset] = before;
         leases_expel(a, incarnation,
@@ -209,7 +211,7 @@ bool leases_bury(struct arbiter *a, uint64_t incarnation, enum arbiter_cause cau
     return known;
 }
 
-/* The member died in this term, with what it held. */
+/* If the member was connected in this term, it died with the records that it held. */
 bool leases_bury_gone(struct arbiter *a, uint64_t incarnation)
 {
     const struct lease_owner *owner = leases_owner(&a->leases, incarnation);

@@ -43,7 +43,7 @@ static int take_state(const struct shard_state *shard, uint8_t **state, size_t *
     return 0;
 }
 
-/* What there is before the first step, to go back to. */
+/* Keeps the state before the first step, so that the job can go back to it. */
 static int ensure_base(struct ledger *ledger, struct muster_err *err)
 {
     return ledger->base ? 0 : take_state(ledger->shard, &ledger->base, &ledger->base_bytes, err);
@@ -114,7 +114,7 @@ static int keep(struct ledger *ledger, const struct wire_step *step, struct must
     return 0;
 }
 
-/* The first step of the tail, which is one of ours. */
+/* Reads the first step of the tail; the ledger has written it. */
 static int first_step(const struct ledger *ledger, size_t at, struct wire_message *ret,
                       void **ret_memory, struct muster_err *err)
 {
@@ -133,7 +133,7 @@ static int first_step(const struct ledger *ledger, size_t at, struct wire_messag
     return r < 0 ? r : (int)count;
 }
 
-/* Data sets that came after the checkpoint stay. */
+/* Adds the data sets that came after the checkpoint: they stay. */
 static int add_newer(const struct ledger *ledger, struct shard_state *shard)
 {
     struct shard_progress progress, known;
@@ -156,8 +156,8 @@ static int restore(const struct ledger *ledger, const uint8_t *bytes, size_t cou
     return r < 0 ? ledger_fail(r, err) : 0;
 }
 
-/* The records at the first version of the tail or later, up to `version`, or where `most` bytes of
- * the tail end. Returns how many were taken. */
+/* Commits the steps of the tail up to `version`, or up to `most` bytes of the tail, to the records
+ * at its beginning. Returns how many bytes were taken. */
 static int64_t redo(struct ledger *ledger, uint64_t version, size_t most, struct shard_state **ret,
                     uint64_t *ret_version, struct muster_err *err)
 {
@@ -179,7 +179,7 @@ static int64_t redo(struct ledger *ledger, uint64_t version, size_t most, struct
     return r < 0 ? r : (int64_t)at;
 }
 
-/* Half of the tail: no checkpoint is so late any more. */
+/* Removes half of the tail. No checkpoint will have so old a version any more. */
 static int fold(struct ledger *ledger, struct muster_err *err)
 {
     struct shard_state *shard = NULL;
@@ -223,8 +223,8 @@ static void forget_late(struct ledger *ledger)
     ledger->first = ledger->checkpoint;
 }
 
-/* The newest checkpoint's state becomes one of the older ones; of the model as it was at first
- * there is none. */
+/* The newest checkpoint's state becomes one of the older ones. The model of the beginning has no
+ * state. */
 static void push_older(struct ledger *ledger)
 {
     if (ledger->checkpoint == 0) {
@@ -355,7 +355,7 @@ int ledger_read(struct ledger *ledger, const uint8_t *bytes, size_t count, struc
         return muster_fail(err, MUSTER_EDATA, "a record of the journal is no ledger");
     }
     if (n[3] == 0) {
-        return 0; /* nothing was committed */
+        return 0; /* no step was committed */
     }
     struct shard_state *shard = NULL;
     ledger->version = n[0];

@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-/* Its number among all, its incarnation, the reason, the name with zeroes to its end. */
+/* A record has the loss's number among all, the incarnation, the reason, and the name, padded with
+ * zeroes. */
 enum { NUMBER_BYTES = 8, RECORD_BYTES = 3 * NUMBER_BYTES + ARBITER_NAME_BYTES };
 
 bool losses_counts(enum rendezvous_reason reason)
@@ -52,7 +53,7 @@ void losses_write(const struct losses *losses, size_t i, struct buf *ret)
     buf_add(ret, loss->name, sizeof loss->name);
 }
 
-/* The first of a snapshot says how many were before it. */
+/* The first loss of a snapshot says how many were before it. */
 int losses_read(struct losses *losses, const uint8_t *bytes, size_t count, struct muster_err *err)
 {
     uint64_t number = count == RECORD_BYTES ? entry_read_number(bytes) : 0;

@@ -15,13 +15,13 @@ enum { LOSSES_KEPT = 64, ARBITER_NAME_BYTES = 64 };
 struct loss {
     uint64_t incarnation;
     enum rendezvous_reason reason;
-    char name[ARBITER_NAME_BYTES]; /* of its pod; "" where none is known */
+    char name[ARBITER_NAME_BYTES]; /* of its pod; "" if not known */
 };
 
 struct losses {
-    uint64_t count; /* of all */
+    uint64_t count; /* number of all losses */
     struct loss list[LOSSES_KEPT];
-    size_t kept; /* the last ones, the oldest first */
+    size_t kept; /* number of the last losses, which are kept, the oldest first */
 };
 
 /* A worker that left by its own wish, or has ended well, is not lost. */
@@ -29,13 +29,14 @@ bool losses_counts(enum rendezvous_reason reason);
 
 void losses_add(struct losses *losses, const struct loss *loss);
 
-/* Its process is among those that are kept: it trained, and worked by leases, too. */
+/* Whether the process is among the kept losses with another incarnation: it trained and also worked
+ * by leases. */
 bool losses_has_process(const struct losses *losses, uint64_t incarnation);
 
-/* "": it is none of those that are kept. */
+/* Returns "" if the process is not among the kept losses. */
 const char *losses_name(const struct losses *losses, uint64_t incarnation);
 
-/* The i-th of those that are kept, as the record of the journal. */
+/* Writes the i-th kept loss as a record of the journal. */
 void losses_write(const struct losses *losses, size_t i, struct buf *ret);
-/* The record after those that were read. MUSTER_EDATA: it is none. */
+/* Reads the next loss. MUSTER_EDATA: the bytes are not valid. */
 int losses_read(struct losses *losses, const uint8_t *bytes, size_t count, struct muster_err *err);

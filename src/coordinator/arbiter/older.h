@@ -28,17 +28,18 @@ struct older {
 
 void older_done(struct older *older);
 
-/* It is newer than all of them, and takes the bytes over. Of too many the oldest is forgotten. */
+/* Adds a state that is newer than all others, and owns its bytes from now on. If there are too
+ * many, the oldest is forgotten. */
 void older_push(struct older *older, struct older_state state);
-/* The newest of them, with its bytes: there is one. */
+/* Removes and returns the newest state; there must be one. */
 struct older_state older_pop(struct older *older);
-/* NULL: there is none of that version. */
+/* Returns NULL if there is no state of that version. */
 const struct older_state *older_find(const struct older *older, uint64_t version);
 
-/* Adds the next one from a journal, older than version `before`. The bytes are copied.
- * MUSTER_EDATA: they are no checkpoint. */
+/* Adds the next state from a journal, which is older than version `before`. The bytes are copied.
+ * MUSTER_EDATA: they are not a valid checkpoint. */
 int older_add(struct older *older, uint64_t before, uint64_t version, const uint8_t *bytes,
               size_t count, struct muster_err *err);
 
-/* *ret is freed, and becomes a copy of the bytes; NULL where there are none. */
+/* Frees *ret, and replaces it by a copy of the bytes; NULL if there are none. */
 int older_copy(const uint8_t *bytes, size_t count, uint8_t **ret, struct muster_err *err);

@@ -13,7 +13,7 @@ static void send_grant(struct arbiter *a, uint64_t to, const struct shard_range 
     arbiter_send_grant(a, to, &grant);
 }
 
-/* ---- What the table says is to be done ---- */
+/* ---- Effects of the table ---- */
 
 static size_t send_granted(struct arbiter *a, const struct shard_effects *effects, size_t first)
 {
@@ -28,7 +28,7 @@ static size_t send_granted(struct arbiter *a, const struct shard_effects *effect
     return first + count;
 }
 
-/* The next data set may have something. */
+/* Requests records again, because the next data set may have some. */
 static void ask_again(struct arbiter *a, uint64_t owner)
 {
     struct card *card = arbiter_card(a, owner);
@@ -110,7 +110,8 @@ void arbiter_records_commit(struct arbiter *a, const struct wire_message *commit
 
 /* ---- Members ---- */
 
-/* A member that is there already is refused, which changes nothing. */
+/* Adds the members as owners. A member that is an owner already is refused, which changes
+ * nothing. */
 void arbiter_records_join(struct arbiter *a)
 {
     for (uint32_t i = 0; i < a->rendezvous->room; i++) {

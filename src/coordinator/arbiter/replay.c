@@ -44,7 +44,8 @@ void replay_keep(struct saved *saved, const struct wire_checkpoint *told)
     saved->told.path.bytes = saved->path;
 }
 
-/* Their paths are in them: they cannot be moved as they are. */
+/* Adds a checkpoint. Each entry contains its path, so that entries cannot be moved by copying
+ * alone. */
 static void push_saved(struct arbiter *a, const struct wire_checkpoint *told)
 {
     if (a->saved_count == RENDEZVOUS_CHECKPOINTS_MAX) {
@@ -76,7 +77,7 @@ void replay_checkpoint(struct arbiter *a, const struct wire_checkpoint *told)
     push_saved(a, told);
 }
 
-/* Members in their order, each in its slot. */
+/* Replays the members in their order, each in its slot. */
 static void replay_members(struct arbiter *a, const struct entry_generation *generation)
 {
     const struct wire_members *members = &generation->open.open.members;
@@ -135,7 +136,8 @@ static void replay_generation(struct arbiter *a, const struct arbiter_event *eve
     free(room.memory);
 }
 
-/* The names are those of the members as they were opened: each is in the slot of its place. */
+/* Replays the names, in the order of the members as they were opened: each name belongs to the slot
+ * of its place. */
 static void replay_names(struct arbiter *a, const uint8_t *bytes, size_t count)
 {
     size_t members = count / ARBITER_NAME_BYTES;
@@ -152,7 +154,7 @@ static void replay_names(struct arbiter *a, const uint8_t *bytes, size_t count)
     }
 }
 
-/* It is written once. */
+/* The environment is written once. */
 static void replay_environment(struct arbiter *a, const uint8_t *bytes, size_t count)
 {
     enum { NUMBER_BYTES = 8 };
@@ -164,7 +166,7 @@ static void replay_environment(struct arbiter *a, const uint8_t *bytes, size_t c
     a->environment = number;
 }
 
-/* It is written once, before all steps. */
+/* The limit is written once, before all steps. */
 static void replay_max_steps(struct arbiter *a, const uint8_t *bytes, size_t count)
 {
     enum { NUMBER_BYTES = 8 };
@@ -207,7 +209,7 @@ static void replay_term(struct arbiter *a, const struct arbiter_event *event)
 
 /* ---- A snapshot ---- */
 
-/* Its log goes on after the generation's base. */
+/* Restores the generation. Its log continues after its base. */
 static void restore_generation(struct arbiter *a, const uint8_t *bytes, size_t count)
 {
     struct wire_room room = make_room(a, count);
@@ -234,7 +236,7 @@ static void restore_checkpoint(struct arbiter *a, const uint8_t *bytes, size_t c
     }
 }
 
-/* A number, and the records at that version. */
+/* Reads a number, and the records at that version. */
 static void restore_older(struct arbiter *a, const uint8_t *bytes, size_t count)
 {
     enum { NUMBER_BYTES = 8 };
@@ -277,7 +279,7 @@ static void replay_snapshot(struct arbiter *a, const struct arbiter_event *event
     const uint8_t *bytes;
     size_t at = 0, count;
     uint32_t kind;
-    bool wrong = a->rendezvous->term > 0; /* it is the first record */
+    bool wrong = a->rendezvous->term > 0; /* it must be the first record */
     while (!wrong && !a->failed &&
            entry_read_section(event->bytes, event->count, &at, &kind, &bytes, &count, &wrong)) {
         restore_section(a, kind, bytes, count);

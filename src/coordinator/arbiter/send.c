@@ -74,7 +74,8 @@ uint32_t arbiter_granted_to_one(const struct shard_effects *effects, size_t firs
     return count;
 }
 
-/* A member may hear of records that follow from a step only when the step is in the journal. */
+/* Sends a grant. The member may see records that follow from a step only when the step is in the
+ * journal. */
 void arbiter_send_grant(struct arbiter *a, uint64_t to, const struct wire_grant *grant)
 {
     struct wire_message message = {.kind = WIRE_GRANT, .grant = *grant};
@@ -161,8 +162,8 @@ static uint32_t list_members(const struct arbiter *a, bool next, struct wire_mem
     return count;
 }
 
-/* The index of the oldest checkpoint of that version or later. For a generation that began long ago
- * there may be none any more: it has gone on since. */
+/* Returns the index of the oldest checkpoint of that version or later. If the generation began long
+ * ago, none may be left, because it has continued since. */
 static size_t oldest_after(const struct arbiter *a, uint64_t version)
 {
     size_t i = 0;

@@ -101,7 +101,7 @@ static int add_checkpoints(struct arbiter *a, struct buf *section, struct buf *r
 
 int arbiter_snapshot(struct arbiter *a, struct buf *ret, struct muster_err *err)
 {
-    const struct arbiter_event event = {.kind = ARBITER_TICK}; /* no message is at hand */
+    const struct arbiter_event event = {.kind = ARBITER_TICK}; /* no message is being handled */
     struct buf section;
     buf_init(&section, ARBITER_BYTES_MAX);
     a->event = &event;

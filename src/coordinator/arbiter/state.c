@@ -120,7 +120,7 @@ bool arbiter_knows(const struct arbiter *a, uint64_t incarnation)
     return rendezvous_find(a->rendezvous, incarnation) || leases_owner(&a->leases, incarnation);
 }
 
-/* Finds members that the current step has left out as well: they have no slot, or own nothing, any
+/* Finds also members that the current step has left out: they have no slot, or hold nothing, any
  * more. */
 const char *arbiter_name(const struct arbiter *a, uint64_t incarnation)
 {
@@ -184,7 +184,8 @@ static uint64_t add_up(uint64_t sum, uint64_t records)
     return sum == UINT64_MAX || records == UINT64_MAX ? UINT64_MAX : sum + records;
 }
 
-/* A log is of one planned data set: a limit of steps is of its steps. */
+/* Counts the records of the log. A log has the steps of one planned data set, and so the limit
+ * refers to its steps. */
 static void count_records(const struct arbiter *a, const struct shard_progress *data,
                           struct arbiter_figures *ret)
 {

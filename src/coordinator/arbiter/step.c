@@ -53,8 +53,8 @@ static void note_complete(struct arbiter *a)
     }
 }
 
-/* A death was explained only after the generation without it was opened: its members compute what
- * is suspected, or set aside, as if nothing were wrong with it. */
+/* Opens the generation again, if a death was explained only after it was opened: its members
+ * compute suspected or set-aside records as if nothing were wrong with them. */
 static void tell_of_blames(struct arbiter *a)
 {
     if (a->rendezvous->phase == RENDEZVOUS_RUNNING && a->blames_told != a->blames) {
@@ -62,7 +62,7 @@ static void tell_of_blames(struct arbiter *a)
     }
 }
 
-/* A job without training ends with its leases. */
+/* Ends a job without training when its leases have ended. */
 static void note_over(struct arbiter *a)
 {
     struct shard_progress data;
@@ -73,8 +73,8 @@ static void note_over(struct arbiter *a)
     }
 }
 
-/* The last members of a generation, and nobody waits to go on. Of one that was killed another may
- * come, and train what is left. */
+/* Whether the last members of a generation have broken off, and no process waits to continue. If a
+ * process was killed, another one may come and train the rest. */
 static bool all_have_broken_off(const struct arbiter *a)
 {
     bool any = false;
@@ -106,7 +106,7 @@ static void note_broken_off(struct arbiter *a)
     }
 }
 
-/* What follows from the event beside what rendezvous said. */
+/* Does what follows from the event in addition to the effects of rendezvous. */
 static void settle(struct arbiter *a)
 {
     bool again = true;
@@ -155,7 +155,8 @@ static void start(struct arbiter *a)
     }
 }
 
-/* A joiner that is gone comes back as a new one, or not at all. */
+/* Notes that a connection has begun or ended. A joiner that is gone comes back as a new one, or not
+ * at all. */
 static void note_connection(struct arbiter *a, bool is_new)
 {
     const struct rendezvous_peer *peer = rendezvous_find(a->rendezvous, a->event->incarnation);
@@ -166,7 +167,7 @@ static void note_connection(struct arbiter *a, bool is_new)
         card->asked = 0;
         card->away = !is_new;
         card->watched = a->event->cause == ARBITER_CAUSE_PENDING;
-        card->at_hand.count = is_new ? 0 : card->at_hand.count; /* it says again what it has */
+        card->at_hand.count = is_new ? 0 : card->at_hand.count; /* it reports again what it has */
     }
     arbiter_tell(a, &(struct rendezvous_event){.kind = joins    ? RENDEZVOUS_DEAD
                                                        : is_new ? RENDEZVOUS_CONNECTED
@@ -174,7 +175,7 @@ static void note_connection(struct arbiter *a, bool is_new)
                                                .incarnation = a->event->incarnation});
 }
 
-/* What it said at last may be lost, but not that it ended well. */
+/* A member has died. Its last messages may be lost, but not a message that it ended well. */
 static void bury(struct arbiter *a)
 {
     const struct rendezvous_peer *peer = rendezvous_find(a->rendezvous, a->event->incarnation);
@@ -188,15 +189,15 @@ static void bury(struct arbiter *a)
     }
 }
 
-/* Once the log is complete, a member that has died may have ended well: without it the job would go
- * back to a checkpoint. Its cause is waited for. */
+/* Handles a death. Once the log is complete, a member that has died may have ended well, and
+ * without it the job would go back to a checkpoint: so the decision waits for its cause. */
 static void dead(struct arbiter *a)
 {
     if (leases_bury(a, a->event->incarnation, a->event->cause)) {
         return;
     }
     bool pending = a->event->cause == ARBITER_CAUSE_PENDING;
-    if (!pending) { /* of one that was left out before */
+    if (!pending) { /* of a member that was left out before */
         arbiter_blame_settle(a, a->event->incarnation, a->event->cause);
     }
     if (!(pending && a->rendezvous->complete)) {
@@ -204,7 +205,7 @@ static void dead(struct arbiter *a)
     }
 }
 
-/* Its end may have been a good one. */
+/* A process has ended at an unknown time; this may have been a good end. */
 static void gone(struct arbiter *a)
 {
     struct card *card = arbiter_card(a, a->event->incarnation);
@@ -229,7 +230,7 @@ static void tick(struct arbiter *a)
     }
 }
 
-/* SYNC may have been asked for by the one, or by both. */
+/* SYNC may have been requested by rendezvous, by the leases, or by both. */
 static void durable(struct arbiter *a)
 {
     leases_durable(a);
@@ -242,7 +243,7 @@ static void settle_cause(struct arbiter *a)
 {
     arbiter_blame_settle(a, a->event->incarnation, a->event->cause);
     leases_settle_death(a, a->event->incarnation, a->event->cause);
-    bury(a); /* of a member that dead() has left as it was */
+    bury(a); /* a member for which dead() has waited */
 }
 
 static void take(struct arbiter *a)

@@ -9,15 +9,15 @@
 #include <sys/types.h>
 
 struct journal_files {
-    void *data; /* of the provider */
+    void *data; /* for the provider of the functions */
     int (*open)(void *data, const char *path, int flags);
     ssize_t (*write)(void *data, int fd, const void *bytes, size_t count, off_t offset);
     int (*truncate)(void *data, int fd, off_t size);
     int (*sync)(void *data, int fd); /* fdatasync */
     int (*rename)(void *data, const char *from, const char *to);
     int (*remove)(void *data, const char *path);
-    int (*lock)(void *data, int fd); /* flock, exclusive; EWOULDBLOCK: another process has it */
+    int (*lock)(void *data, int fd); /* exclusive flock; EWOULDBLOCK: another process has it */
 };
 
-/* The system's. */
+/* The functions of the system. */
 extern const struct journal_files journal_files_system;

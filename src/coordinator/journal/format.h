@@ -22,7 +22,7 @@ enum {
     JOURNAL_VERSION = 1,
     JOURNAL_HEADER_BYTES = 16,
     JOURNAL_HEAD_BYTES = 16,
-    JOURNAL_AROUND_BYTES = JOURNAL_HEAD_BYTES + 1, /* of a record, beside its payload */
+    JOURNAL_AROUND_BYTES = JOURNAL_HEAD_BYTES + 1, /* of a record, in addition to its payload */
     JOURNAL_RECORD_MAX = 64 << 20,
 };
 
@@ -35,16 +35,17 @@ struct journal_record {
 uint32_t journal_crc(uint32_t crc, const void *bytes, size_t count);
 
 void journal_write_header(uint8_t ret[JOURNAL_HEADER_BYTES]);
-/* Head and end mark of the record that begins at that offset. */
+/* Writes the head and the end mark of the record that begins at that offset. */
 void journal_write_head(const struct journal_record *record, uint64_t offset,
                         uint8_t ret[JOURNAL_HEAD_BYTES]);
 extern const uint8_t journal_end_mark;
 
-/* 1: the header is whole; 0: the file ends within it. MUSTER_EDATA: no journal;
- * MUSTER_EUNSUPPORTED: a newer one. */
+/* Returns 1 if the header is whole, 0 if the file ends within it. MUSTER_EDATA: it is not a
+ * journal; MUSTER_EUNSUPPORTED: it is of a newer version. */
 int journal_read_header(const uint8_t *bytes, size_t count, struct muster_err *err);
 
-/* The record at *offset, which becomes that of the next one. 0: the journal ends there, well or
- * torn. MUSTER_EDATA: it is damaged, at the offset that the sentence names. */
+/* Reads the record at *offset, and moves *offset to the next one. Returns 0 if the journal ends
+ * there, whether torn or not. MUSTER_EDATA: it is damaged, at the offset that the error text
+ * names. */
 int journal_read_record(const uint8_t *bytes, size_t count, size_t *offset,
                         struct journal_record *ret, struct muster_err *err);

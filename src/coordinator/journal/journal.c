@@ -16,15 +16,15 @@ struct journal {
     const struct journal_files *files;
     bool sync;
     bool takes_over;
-    bool broken; /* it is not known what the file has */
+    bool broken; /* the content of the file is not known */
     char *folder;
     char *path;
     char *new_path;
     struct journal_lock lock;
     int fd;
-    uint8_t *bytes; /* what was there at opening; NULL: all was read */
-    size_t next;    /* of those, the offset of the next record */
-    size_t end;     /* of the file */
+    uint8_t *bytes; /* the content at opening; NULL: all of it was read */
+    size_t next;    /* the offset of the next record in these bytes */
+    size_t end;     /* the end of the file */
 };
 
 /* ---- Writing ---- */
@@ -107,7 +107,7 @@ int journal_append(struct journal *journal, uint32_t kind, const void *bytes, si
     return 0;
 }
 
-/* A failed sync may have dropped what was written, and the next one would succeed. */
+/* A failed sync may have dropped written data, and yet the next sync would succeed. */
 int journal_sync(struct journal *journal, struct muster_err *err)
 {
     int r = refuse(journal, 0, err);
@@ -133,7 +133,8 @@ static int sync_folder(struct journal *journal)
     return r;
 }
 
-/* What a new file has: a header, perhaps with records behind it, and perhaps one record more. */
+/* The content of a new file: a header, perhaps with records after it, and perhaps one more
+ * record. */
 struct content {
     const uint8_t *bytes;
     size_t count;
@@ -163,8 +164,8 @@ static bool is_at(const char *path, int fd)
            own.st_ino == found.st_ino;
 }
 
-/* Another process may write, too: the files of both names are compared with ours before they are
- * exchanged. */
+/* Whether another process has replaced the journal. It may write, too: the files of both names are
+ * compared with ours before they are exchanged. */
 static bool is_taken(const struct journal *journal, int new_fd)
 {
     bool ours =
@@ -180,7 +181,8 @@ static int give_way(struct journal *journal, int new_fd, struct muster_err *err)
                        journal->folder);
 }
 
-/* Always synced: an old name with a new file behind it must not turn out to be empty. */
+/* Replaces the file. It is always synced: an old name of a new file must not turn out to be
+ * empty. */
 static int replace(struct journal *journal, const struct content *content, struct muster_err *err)
 {
     const struct journal_files *files = journal->files;
@@ -202,14 +204,14 @@ static int replace(struct journal *journal, const struct content *content, struc
     }
     journal->fd = fd;
     journal->end = content->count + (record ? JOURNAL_AROUND_BYTES + record->count : 0);
-    if (sync_folder(journal) < 0) { /* which of both files a host would find is not known */
+    if (sync_folder(journal) < 0) { /* it is not known which file would be found later */
         journal->broken = journal->sync;
         return journal->broken ? fail(journal, err, "sync the folder of") : 0;
     }
     return 0;
 }
 
-/* NULL: by none. */
+/* Replaces all records by this one; NULL: by none. */
 static int replace_by_record(struct journal *journal, const struct journal_record *record,
                              struct muster_err *err)
 {
@@ -228,7 +230,7 @@ int journal_compact(struct journal *journal, uint32_t kind, const void *bytes, s
 
 /* ---- Opening ---- */
 
-/* Every record is looked at, before anybody acts on the first. */
+/* Checks every record before the first one is used. */
 static int check_records(struct journal *journal, size_t count, struct muster_err *err)
 {
     struct journal_record record;

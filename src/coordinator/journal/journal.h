@@ -24,45 +24,46 @@ struct journal;
 enum { JOURNAL_READ_MAX = 1 << 30 };
 
 struct journal_options {
-    const char *folder; /* it exists */
+    const char *folder; /* it must exist */
     bool sync;
-    /* The coordinator before may have it open still, on a host whose lock is not seen here, or be
-     * stopped: what such a one writes from now on is in a file that nobody reads. A lease keeps
-     * others away, so a file system without locks will do. */
+    /* Allows to open a journal that an earlier coordinator may still have open, on a host whose
+     * lock is not seen here, or while it is stopped. What the earlier one writes from now on is in
+     * a file that nobody reads. A lease keeps others away, so that a file system without locks is
+     * enough. */
     bool takes_over;
-    const struct journal_files *files; /* NULL: the system's */
+    const struct journal_files *files; /* NULL: those of the system */
 };
 
-/* MUSTER_ECONFLICT: another process has it; MUSTER_EIO: also where there are no locks;
- * MUSTER_EDATA, MUSTER_EUNSUPPORTED: see format.h. All records are checked; the first one is read
- * next. */
+/* Opens the journal and checks all records; the first one is read next. MUSTER_ECONFLICT: another
+ * process has it; MUSTER_EIO: also if there are no locks; MUSTER_EDATA, MUSTER_EUNSUPPORTED: see
+ * format.h. */
 int journal_open(const struct journal_options *options, struct journal **ret,
                  struct muster_err *err);
-/* NULL is fine. */
+/* The argument may be NULL. */
 void journal_close(struct journal *journal);
 
-/* The next record, in the order in which they were appended; false: there are no more, and the
- * memory of those that were read is given back. */
+/* Reads the next record, in the order in which they were appended; false: there are no more, and
+ * the memory of the records is freed. */
 bool journal_read(struct journal *journal, struct journal_record *ret);
 
-/* Called after all records were read. MUSTER_EIO: nothing was appended (the sentence says why: a
- * full disk, among others), and a later append may succeed. */
+/* Appends a record; called after all records were read. MUSTER_EIO: nothing was appended (the error
+ * text says why, for example a full disk), and a later append may succeed. */
 int journal_append(struct journal *journal, uint32_t kind, const void *bytes, size_t count,
                    struct muster_err *err);
 
-/* Does nothing without `sync`. MUSTER_EIO: it is not known what the disk has, and nothing is
- * appended any more. */
+/* Makes all records durable; does nothing without `sync`. MUSTER_EIO: the content of the disk is
+ * not known, and nothing can be appended any more. */
 int journal_sync(struct journal *journal, struct muster_err *err);
 
-/* One record takes the place of all of them. On failure they are still there. MUSTER_EIO also where
- * another one has taken the journal over meanwhile: nothing is appended any more. */
+/* Replaces all records by this one. On failure they still exist. MUSTER_EIO also if another process
+ * has taken over the journal meanwhile: nothing can be appended any more. */
 int journal_compact(struct journal *journal, uint32_t kind, const void *bytes, size_t count,
                     struct muster_err *err);
 
-/* The size of the file. */
+/* Returns the size of the file. */
 size_t journal_bytes(const struct journal *journal);
 
-/* False: the file system has no locks. */
+/* Returns false if the file system has no locks. */
 bool journal_is_locked(const struct journal *journal);
 /* Notes the term for a coordinator that finds the lock held. */
 void journal_note_term(struct journal *journal, uint64_t term);

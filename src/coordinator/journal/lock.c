@@ -23,7 +23,8 @@ static int fail_held(const struct journal_lock *lock, const char *folder, struct
                        *holder ? holder : "process unknown", folder);
 }
 
-/* NFS without its lock service, FUSE, 9p: the call, or the kind of file, is not known there. */
+/* Whether the error means that the call, or this kind of file, is not supported: NFS without its
+ * lock service, FUSE, 9p. */
 static bool is_without_locks(int reason)
 {
     return reason == ENOLCK || reason == ENOSYS || reason == EOPNOTSUPP;
@@ -54,14 +55,14 @@ int journal_lock_take(struct journal_lock *lock, const struct journal_files *fil
                        path, strerror(errno));
 }
 
-/* The bytes behind the text are zeros, so that nothing of a longer one is left. */
+/* Writes the text, and zeros after it, so that no rest of a longer text is left. */
 void journal_lock_note_term(const struct journal_lock *lock, uint64_t term)
 {
     char text[LOCK_TEXT_BYTES] = "";
     (void)snprintf(text, sizeof text, "process %d, term %llu", (int)getpid(),
                    (unsigned long long)term);
     bool written = pwrite(lock->fd, text, sizeof text, 0) == (ssize_t)sizeof text;
-    (void)written; /* it is for people only */
+    (void)written; /* the text is for people only */
 }
 
 void journal_lock_leave(struct journal_lock *lock)

@@ -16,8 +16,8 @@ struct journal_lock {
     bool is_held; /* false: the file system has no locks */
 };
 
-/* MUSTER_ECONFLICT: another process has it; MUSTER_ECREATE. MUSTER_EIO: the file system has no
- * locks; where others are kept away all the same, that is no error. */
+/* Takes the lock. MUSTER_ECONFLICT: another process has it; MUSTER_ECREATE. MUSTER_EIO: the file
+ * system has no locks; this is not an error if others are kept away in another way. */
 int journal_lock_take(struct journal_lock *lock, const struct journal_files *files,
                       const char *folder, bool alone, struct muster_err *err);
 void journal_lock_note_term(const struct journal_lock *lock, uint64_t term);

@@ -17,9 +17,9 @@ enum { BOOT_BYTES = 64 };
 
 /* In the byte order of this machine: no other machine reads it. */
 struct server_alive {
-    uint64_t boot; /* which start of the machine, a digest; 0: unknown */
+    uint64_t boot; /* a digest that identifies the start of the machine; 0: unknown */
     int64_t at_ms;
-    uint64_t check; /* of what is before it */
+    uint64_t check; /* of the fields before it */
 };
 
 static int64_t since_boot_ms(void)
@@ -75,7 +75,7 @@ void server_alive_look(struct server *s)
     now.check = check_of(&now);
     if (s->alive_fd >= 0 && server_may_act(s)) {
         (void)!pwrite(s->alive_fd, &now, sizeof now,
-                      0); /* where it cannot be, nothing is known later */
+                      0); /* if this fails, the time is not known later */
     }
 }
 

@@ -10,15 +10,15 @@
 
 enum {
     READ_BYTES = 64 << 10,
-    READS_IN_TURN = 16, /* before others have theirs */
-    DRAIN_READS = 1024, /* of a dead member: what its socket has room for, and more */
+    READS_IN_TURN = 16, /* in one turn, before other connections are read */
+    DRAIN_READS = 1024, /* from a dead member: more than its socket has room for */
 };
 
 /* ---- What is waited for ---- */
 
 static void on_ready(uv_poll_t *poll, int status, int events);
 
-/* uv_poll_start asks the kernel twice, also when nothing changes. */
+/* Calls uv_poll_start only if something changes: it asks the kernel twice in any case. */
 static void watch(struct server_connection *c)
 {
     int events = UV_READABLE | (c->out.bytes > 0 ? UV_WRITABLE : 0);
@@ -48,12 +48,12 @@ static void write_out(struct server_connection *c)
         return;
     }
     if (server_queue_write(&c->out, c->fd) < 0) {
-        c->is_deaf = true; /* the other end is closed; what it said before is still to be read */
+        c->is_deaf = true; /* the other end is closed; its last messages must still be read */
         server_queue_done(&c->out);
     } else if (c->out.bytes > SERVER_UNSENT_MAX) {
         server_connection_end(c);
     } else if (c->hangs_up && c->out.bytes == 0) {
-        shutdown(c->fd, SHUT_WR); /* with close(), what it has not read yet could be lost */
+        shutdown(c->fd, SHUT_WR); /* close() could drop data that the other end has not read yet */
     }
 }
 
@@ -102,7 +102,7 @@ static size_t take_frames(struct server_connection *c, const uint8_t *bytes, siz
 
 static void take_bytes(struct server_connection *c, const uint8_t *bytes, size_t count)
 {
-    if (c->in.used == 0) { /* mostly: nothing is copied */
+    if (c->in.used == 0) { /* as a rule nothing has to be copied */
         size_t taken = take_frames(c, bytes, count);
         buf_add(&c->in, bytes + taken, count - taken);
     } else {
@@ -112,12 +112,12 @@ static void take_bytes(struct server_connection *c, const uint8_t *bytes, size_t
     if (buf_failed(&c->in)) {
         server_connection_end(c);
     } else if (c->in.used == 0 && c->in.room > READ_BYTES) {
-        buf_done(&c->in); /* a large frame was the exception */
+        buf_done(&c->in); /* large frames are rare: their memory is not kept */
         buf_init(&c->in, WIRE_FRAME_MAX + READ_BYTES);
     }
 }
 
-/* False: nothing is there now, or ever. */
+/* Reads once. Returns false if nothing more can be read now, or ever. */
 static bool read_some(struct server_connection *c)
 {
     static uint8_t bytes[READ_BYTES];
@@ -148,7 +148,7 @@ void server_connection_drain(struct server_connection *c)
 static void on_ready(uv_poll_t *poll, int status, int events)
 {
     struct server_connection *c = poll->data;
-    if (status < 0) { /* it was closed before all was read there; what it said before counts */
+    if (status < 0) { /* it was closed there before all was read; its messages count */
         server_connection_drain(c);
         server_connection_end(c);
         return;

@@ -20,24 +20,26 @@ enum { SERVER_UNSENT_MAX = 32 << 20 }; /* bytes that wait for one member */
 struct server_connection;
 
 struct server_connection_calls {
-    /* A whole frame. */
+    /* Called for each whole frame. */
     void (*frame)(void *data, struct server_connection *connection, const uint8_t *bytes,
                   size_t count);
-    /* It has ended, or was ended: once. It is free()d by the callee, now or later. */
+    /* Called once, when the connection has ended or was ended. The callee frees it by free(), now
+     * or later. */
     void (*ended)(void *data, struct server_connection *connection);
-    /* Asked before anything is written; NULL: it may. While it may not, all waits. */
+    /* Asked before anything is written; NULL: writing is allowed. While it returns false, all data
+     * waits. */
     bool (*may_write)(void *data);
 };
 
 struct server_connection {
     uv_poll_t poll;
     int fd;
-    int watched;          /* UV_READABLE …: what the loop waits for */
-    int64_t since_ms;     /* it was accepted, or told to hang up */
-    uint64_t incarnation; /* 0: a stranger's */
+    int watched;          /* the events that the loop waits for: UV_READABLE … */
+    int64_t since_ms;     /* when it was accepted, or was asked to hang up */
+    uint64_t incarnation; /* 0: it is a stranger's */
     bool ended;
     bool is_deaf;  /* it cannot be written to any more */
-    bool hangs_up; /* once all is sent: nothing is heard any more */
+    bool hangs_up; /* it ends once all is sent, and nothing more is read */
     struct buf in; /* the beginning of a frame */
     struct server_queue out;
     const struct server_connection_calls *calls;
@@ -45,7 +47,7 @@ struct server_connection {
     struct server_connection *previous, *next; /* the owner's list */
 };
 
-/* The descriptor is the connection's, also where it fails. */
+/* Makes a connection, which owns the descriptor, even if this fails. */
 int server_connection_new(uv_loop_t *loop, int fd, int64_t now_ms,
                           const struct server_connection_calls *calls, void *data,
                           struct server_connection **ret, struct muster_err *err);
@@ -54,5 +56,5 @@ void server_connection_free(struct server_connection *connection);
 void server_connection_send(struct server_connection *connection, struct server_frame *frame);
 void server_connection_hang_up(struct server_connection *connection, int64_t now_ms);
 void server_connection_end(struct server_connection *connection);
-/* What has come already, all of it. */
+/* Reads all that has already arrived. */
 void server_connection_drain(struct server_connection *connection);

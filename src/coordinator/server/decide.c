@@ -26,8 +26,8 @@ void server_fail(struct server *s, int code)
 
 /* ---- Effects ---- */
 
-/* The frame sent last. Effects with the same bytes for several members follow each other, so one
- * frame serves all. */
+/* The frame that was sent last. Effects with the same bytes for several members follow each other,
+ * so that one frame serves all. */
 struct last_frame {
     struct server_frame *frame;
     size_t offset;
@@ -97,7 +97,8 @@ static void note_lost(struct server *s, const struct arbiter_effect *effect)
     }
 }
 
-/* Nobody decides any more; what members are to hear is sent before the end. */
+/* Ends the job with a failure. Nothing is decided any more; messages that are queued for members
+ * are sent before the end. */
 static void fail_job(struct server *s, const struct arbiter_effect *effect)
 {
     s->over = true;
@@ -106,7 +107,7 @@ static void fail_job(struct server *s, const struct arbiter_effect *effect)
     char *text = strndup(bytes, effect->count);
     report_clean_text(text);
     size_t first = text ? strcspn(text, "\n") : 0;
-    if (text && text[first]) { /* the rest of it, a traceback, is for the log */
+    if (text && text[first]) { /* the details, such as a traceback, are for the log only */
         report_say(&s->report, "%s", text);
     }
     muster_fail(s->err, MUSTER_EFAILED, "the job has failed: %.*s", (int)first, text ? text : "");
@@ -136,7 +137,7 @@ static void carry_out(struct server *s, const struct arbiter_effect *effect,
     case ARBITER_OPENED: s->status_due = true; break;
     case ARBITER_LOST:
     case ARBITER_LOST_AGAIN: note_lost(s, effect); break;
-    case ARBITER_LEASER_LOST: /* nobody has waited for it */
+    case ARBITER_LEASER_LOST: /* no other worker has waited for it */
         say_lost(s, effect);
         s->status_due = true;
         break;
@@ -240,7 +241,7 @@ static int replay(struct server *s, struct muster_err *err)
     return r < 0 ? muster_wrap(err, "the journal in %s", s->options->journal) : 0;
 }
 
-/* Draws the number that tells this job's checkpoints from other jobs'. */
+/* Makes the number that distinguishes this job's checkpoints from those of other jobs. */
 static int make_lineage(uint64_t *ret_lineage, struct muster_err *err)
 {
     uint32_t job;
@@ -251,7 +252,7 @@ static int make_lineage(uint64_t *ret_lineage, struct muster_err *err)
     return 0;
 }
 
-/* Once: it does not get better by itself. */
+/* Warns once that there are no locks, because this does not change by itself. */
 static void note_lock(struct server *s)
 {
     if (!journal_is_locked(s->journal) && !s->lacks_locks) {

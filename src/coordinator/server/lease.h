@@ -16,10 +16,10 @@
 
 struct server_lease;
 
-/* All come from the loop. */
+/* All functions are called by the loop. */
 struct server_lease_events {
     void (*held)(void *data);
-    void (*lost)(void *data); /* also from within is_held */
+    void (*lost)(void *data); /* may also be called within is_held */
     void (*say)(void *data, const char *text);
     void *data;
 };
@@ -27,14 +27,16 @@ struct server_lease_events {
 struct server_lease_calls {
     int (*open)(struct server_lease *lease, uv_loop_t *loop,
                 const struct server_lease_events *events, struct muster_err *err);
-    /* Now, by a clock that goes on while this process, or its machine, is stopped. */
+    /* Whether the lease is held now, by a clock that continues while this process, or its machine,
+     * is stopped. */
     bool (*is_held)(struct server_lease *lease);
-    /* Rises each time that another one gets it: the least term of its holder. */
+    /* Returns a number that rises each time that another coordinator gets the lease: the least term
+     * of the holder. */
     uint64_t (*term)(struct server_lease *lease);
     /* Asks for the lease again after `lost`; not called from within `lost`. */
     void (*ask_again)(struct server_lease *lease);
-    /* Gives it up, so that the next one has it at once; runs the loop until that is answered, for
-     * seconds at most. */
+    /* Gives the lease up, so that the next coordinator gets it at once; runs the loop until this is
+     * answered, for seconds at most. */
     void (*close)(struct server_lease *lease);
 };
 

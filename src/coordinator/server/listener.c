@@ -22,7 +22,7 @@ enum {
     BACKLOG = 1024,
     HOST_BYTES = 256,
     DONE_BYTES = sizeof(struct sockaddr_un) + sizeof WIRE_DONE_SUFFIX,
-    TURN = 64, /* accepted before others have their turn */
+    TURN = 64, /* connections that are accepted before other handlers run */
 };
 
 static int fail_to_listen(struct muster_err *err, const char *address)
@@ -40,7 +40,8 @@ static int fail_to_listen(struct muster_err *err, const char *address)
 
 /* ---- Unix ---- */
 
-/* What a coordinator that was killed left behind is in the way of the next one. */
+/* Whether the socket was left behind by a coordinator that was killed, so that the next one cannot
+ * bind it. */
 static bool is_stale(const struct sockaddr_un *where)
 {
     struct stat found;
@@ -56,7 +57,7 @@ static bool is_stale(const struct sockaddr_un *where)
 
 static int bind_unix(int fd, const struct sockaddr_un *where)
 {
-    mode_t before = umask(0177); /* its owner's only */
+    mode_t before = umask(0177); /* only the owner may connect */
     int r = bind(fd, (const struct sockaddr *)where, sizeof *where);
     if (r < 0 && errno == EADDRINUSE && is_stale(where)) {
         r = unlink(where->sun_path) < 0 ? -1
@@ -88,7 +89,7 @@ bool server_listener_is_used(const char *address)
     memcpy(where.sun_path, path, strlen(path));
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     bool used = fd >= 0 && (connect(fd, (const struct sockaddr *)&where, sizeof where) == 0 ||
-                            errno == EAGAIN); /* too many wait there already */
+                            errno == EAGAIN); /* too many clients wait there */
     if (fd >= 0) {
         close(fd);
     }
@@ -100,7 +101,7 @@ void server_listener_note_end(const char *address, const char *failure)
     char done[DONE_BYTES];
     if (strncmp(address, "unix:", 5) == 0) {
         done_path(address + 5, done);
-        /* else late workers wait until they have had enough */
+        /* if this fails, late workers wait until their time limit */
         (void)file_put(done, failure, strlen(failure), 0600, NULL);
     }
 }
@@ -153,7 +154,7 @@ static unsigned port_of(int fd)
     return ntohs(bound.any.sa_family == AF_INET6 ? bound.v6.sin6_port : bound.v4.sin_port);
 }
 
-/* "[::1]:0" has its host in brackets. */
+/* Splits host and port. In "[::1]:0" the host has brackets. */
 static bool split(const char *address, char host[HOST_BYTES], const char **ret_port)
 {
     const char *colon = strrchr(address, ':');
@@ -218,8 +219,8 @@ int server_listener_open(struct server_listener *listener, const char *address,
 
 /* ---- Accepting ---- */
 
-/* When no descriptor is left, a client in the backlog would wait for ever, and the loop would spin:
- * it is accepted, with the spare descriptor, and closed at once. */
+/* Accepts a connection with the spare descriptor, and closes it at once. If no descriptor is left,
+ * a client in the backlog would otherwise wait for ever, and the loop would spin. */
 static bool turn_away(struct server_listener *listener)
 {
     if (listener->spare < 0) {

@@ -16,28 +16,29 @@ typedef void server_accepted(void *data, int fd);
 
 struct server_listener {
     int fd;
-    int spare; /* given up for a moment where descriptors have run out */
+    int spare; /* closed for a moment when no descriptors are left */
     bool is_unix;
     bool polled;
-    char address[SERVER_ADDRESS_BYTES]; /* with the port that it has */
+    char address[SERVER_ADDRESS_BYTES]; /* with the actual port */
     uv_poll_t poll;
-    server_accepted *accepted; /* the descriptor is the callee's: it never blocks */
+    server_accepted *accepted; /* gets a descriptor, which it owns, and which never blocks */
     void *data;
 };
 
-/* "unix:PATH" or "tcp:HOST:PORT"; port 0: a free one, no host: all addresses. Nobody is accepted
- * before it serves. MUSTER_EINVAL, MUSTER_ENOHOST; MUSTER_ECONFLICT: somebody else listens there.
- */
+/* Opens "unix:PATH" or "tcp:HOST:PORT"; port 0: a free one, no host: all addresses. No connection
+ * is accepted before it serves. MUSTER_EINVAL, MUSTER_ENOHOST; MUSTER_ECONFLICT: another program
+ * listens there. */
 int server_listener_open(struct server_listener *listener, const char *address,
                          struct muster_err *err);
 void server_listener_serve(struct server_listener *listener, uv_loop_t *loop,
                            server_accepted *accepted, void *data);
-/* Connections wait in the kernel's queue. */
+/* Stops to accept: connections wait in the kernel's queue. */
 void server_listener_pause(struct server_listener *listener);
 void server_listener_close(struct server_listener *listener);
-/* Whether anybody listens at the path of a Unix socket. */
+/* Whether a process listens at the path of a Unix socket. */
 bool server_listener_is_used(const char *address);
-/* Leaves PATH.done beside the Unix socket of an address, whether or not somebody listens there: a
+/* Leaves PATH.done beside the Unix socket of an address, whether or not a process listens there: a
  * worker that comes late, because it was started again, need not wait for a coordinator. The next
- * one to listen there removes it. failure: why the job has failed, or "" where it is done. */
+ * process that listens there removes the file. failure: why the job has failed, or "" if it is
+ * done. */
 void server_listener_note_end(const char *address, const char *failure);

@@ -82,7 +82,7 @@ static void forget(struct server *s, struct server_member *member)
     free(member);
 }
 
-/* What it said before it died counts. */
+/* A member has died. The messages that it sent before count. */
 static void on_died(void *data)
 {
     struct server_member *member = data;
@@ -123,7 +123,8 @@ static struct server_member *add_member(struct server *s, uint64_t incarnation)
     return member;
 }
 
-/* One that is there already has a new connection, maybe before the end of the old one is seen. */
+/* Finds or adds a member. A member that exists has a new connection, perhaps before the end of the
+ * old one is seen. */
 static struct server_member *take_member(struct server *s, uint64_t incarnation)
 {
     struct server_member *member = server_member(s, incarnation);
@@ -164,7 +165,7 @@ void server_recall(struct server *s, uint64_t incarnation, const struct server_p
 
 /* ---- Strangers ---- */
 
-/* The version of a HELLO, whatever else it has: other versions may have other fields. */
+/* Returns the version of a HELLO, whatever the rest is: other versions may have other fields. */
 static uint32_t version_of(const uint8_t *bytes, size_t count)
 {
     enum { AT = WIRE_LENGTH_BYTES + 1 + 8 };
@@ -245,7 +246,7 @@ static void make_place(struct server *s)
 {
     struct server_connection *oldest = NULL;
     for (struct server_connection *c = s->open; c; c = c->next) {
-        oldest = c->incarnation == 0 ? c : oldest; /* new ones come first */
+        oldest = c->incarnation == 0 ? c : oldest; /* the newest come first */
     }
     if (oldest) {
         server_connection_end(oldest);
@@ -330,7 +331,7 @@ void server_accept(void *data, int fd)
 
 /* ---- Tidying ---- */
 
-/* Tells the arbiter why it died, once its parent knows. */
+/* Informs the arbiter of the cause of a death, once the process's parent has waited for it. */
 static void settle_death(struct server *s, struct server_member *member, int64_t now_ms)
 {
     enum arbiter_cause cause = server_watch_cause(member->watch, member->how);
@@ -339,7 +340,7 @@ static void settle_death(struct server *s, struct server_member *member, int64_t
     }
     server_watch_stop(member->watch);
     member->watch = NULL;
-    bool is_lost = !arbiter_knows(s->arbiter, member->incarnation); /* or that is said with it */
+    bool is_lost = !arbiter_knows(s->arbiter, member->incarnation); /* or its loss is reported */
     if (is_lost && *member->how && *member->name) {
         report_say(&s->report, "%s ended %s", member->name, member->how);
     }

@@ -30,7 +30,8 @@ static void say_checkpoint_failed(struct server *s, uint64_t incarnation,
                (unsigned long long)told->version, why);
 }
 
-/* The vote's rule says that the others are right (client/vote.h). */
+/* Reports a member whose state was healed. By the rule of votes the others are right
+ * (client/vote.h). */
 static void note_healed(struct server *s, struct server_member *member,
                         const struct wire_healed *told)
 {
@@ -53,7 +54,7 @@ static void note_healed(struct server *s, struct server_member *member,
                (long long)recovery.ms);
 }
 
-/* Each of the others may say so. */
+/* Reports a silent member once, because each of the others may report it. */
 static void note_silent(struct server *s, const struct wire_silent *told)
 {
     struct server_member *member = server_member(s, told->incarnation);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How much a new period counts in the running mean. */
+/* The weight of a new period in the running mean. */
 #define WEIGHT 0.125
 
 enum { SECONDS_MAX = 1000000000 };
@@ -36,7 +36,7 @@ void pace_sample(struct pace *pace, int64_t now_ms, uint64_t records)
     if (count > 0 && now_ms - pace->samples[count - 1].at_ms < PACE_SAMPLE_MS) {
         return;
     }
-    if (count > 0 && records < pace->samples[count - 1].records) { /* back to a checkpoint */
+    if (count > 0 && records < pace->samples[count - 1].records) { /* back at a checkpoint */
         count = 0;
     }
     if (count == PACE_SAMPLES) {
@@ -83,7 +83,7 @@ void pace_begin(struct pace *pace, const struct pace_look *look, int64_t away_ms
     pace->away_since_ms = look->now_ms - away_ms;
 }
 
-/* Keeps the worst of what happened: a loss before a leave before a join. */
+/* Keeps the worst event: a loss before a leave before a join. */
 void pace_note(struct pace *pace, enum pace_kind kind, const char *worker)
 {
     struct pace_recovery *next = &pace->next;
@@ -124,7 +124,7 @@ static bool note_step(struct pace *pace, const struct pace_look *look)
         pace->closed = false;
         pace->next = (struct pace_recovery){0};
         ended = true;
-    } else if (pace->closed) { /* a step that was under way when the generation was closed */
+    } else if (pace->closed) { /* this step was under way when the generation was closed */
         pace->since_ms = look->now_ms;
     } else if (before_ms > 0) {
         double period_ms = (double)(look->now_ms - before_ms) / (double)steps;
@@ -144,7 +144,7 @@ static bool note_generation(struct pace *pace, const struct pace_look *look)
         keep_ended(pace, look, recovery,
                    pace->closed ? (double)(look->now_ms - pace->since_ms) : 0);
     }
-    pace->was_away = pace->was_away && !look->restored; /* nobody has trained meanwhile */
+    pace->was_away = pace->was_away && !look->restored; /* no worker has trained meanwhile */
     pace->generation = look->generation;
     pace->base = pace->version = look->version;
     pace->next = first ? (struct pace_recovery){0} : pace->next;

@@ -24,7 +24,7 @@ enum pace_kind {
     PACE_LOST,
     PACE_COORDINATOR,
     PACE_HEALED,
-    PACE_RESTORED, /* no worker had the model any more */
+    PACE_RESTORED, /* no worker had the model */
     PACE_KINDS
 };
 
@@ -32,13 +32,13 @@ struct pace_recovery {
     int64_t at_unix_ms; /* when it was over */
     int64_t ms;
     enum pace_kind kind;
-    uint32_t others;              /* workers lost (left, joined) at once, beside the one named */
-    char worker[PACE_NAME_BYTES]; /* "": nobody is known by name */
-    uint64_t version;    /* PACE_RESTORED: of the checkpoint; 0: the model is as it was at first */
-    uint64_t lost_steps; /* after it: their records are trained again */
+    uint32_t others; /* how many other workers were lost (left, joined) at the same time */
+    char worker[PACE_NAME_BYTES]; /* "": no name is known */
+    uint64_t version;    /* PACE_RESTORED: of the checkpoint; 0: the model of the beginning */
+    uint64_t lost_steps; /* steps after it, whose records are trained again */
 };
 
-/* What pace reads of the arbiter, after an event. */
+/* The data of the arbiter that pace reads after an event. */
 struct pace_look {
     int64_t now_ms;
     int64_t now_unix_ms;
@@ -49,7 +49,7 @@ struct pace_look {
 };
 
 struct pace {
-    /* the rate: records at moments, the oldest first */
+    /* the rate: records at several times, the oldest first */
     struct {
         int64_t at_ms;
         uint64_t records;
@@ -59,34 +59,36 @@ struct pace {
     uint64_t generation;
     uint64_t version;
     uint64_t base;    /* of the generation */
-    int64_t step_ms;  /* the last one was heard of; 0: none yet */
+    int64_t step_ms;  /* when the last step was reported; 0: none yet */
     double period_ms; /* 0: not known yet */
     /* a recovery */
     bool closed;
     int64_t since_ms;
     struct pace_recovery next;
-    bool was_away; /* the coordinator */
+    bool was_away; /* of the coordinator */
     int64_t away_since_ms;
-    /* those that are over, the oldest first */
+    /* finished recoveries, the oldest first */
     struct pace_recovery recoveries[PACE_RECOVERIES_KEPT];
     size_t recovery_count;
 };
 
-/* The beginning of a term, at this generation and version. away_ms: how long nobody coordinated the
- * job; < 0: it is new. What was measured before is forgotten, recoveries apart. */
+/* Begins a term, at this generation and version. away_ms: how long no coordinator worked on the
+ * job; < 0: the job is new. All measurements are forgotten, except recoveries. */
 void pace_begin(struct pace *pace, const struct pace_look *look, int64_t away_ms);
 
-/* Called before the look at the generation that opens without, or with, this worker. */
+/* Notes a lost, leaving or joining worker; called before pace_look for the generation that opens
+ * without, or with, the worker. */
 void pace_note(struct pace *pace, enum pace_kind kind, const char *worker);
 
-/* True: a recovery is over, or PACE_RESTORED has begun, the last of the list. */
+/* Looks at the state after an event. Returns true if a recovery is over, or PACE_RESTORED has
+ * begun; it is the last of the list. */
 bool pace_look(struct pace *pace, const struct pace_look *look);
 
-/* Each second; more often is no harm. */
+/* Takes a sample; called each second, or more often. */
 void pace_sample(struct pace *pace, int64_t now_ms, uint64_t records);
-/* Records a second in the last few; 0 before two samples. */
+/* Returns the records in a second, by the last samples; 0 before two samples. */
 double pace_rate(const struct pace *pace);
-/* What is left of all (UINT64_MAX: no end), at a rate; -1: nobody knows. */
+/* Returns the time for the rest of all records (UINT64_MAX: no end) at a rate; -1: not known. */
 int64_t pace_seconds_left(uint64_t done, uint64_t all, double per_s);
 
 void pace_keep(struct pace *pace, const struct pace_recovery *recovery);

@@ -64,7 +64,7 @@ static void on_answer(uv_poll_t *poll, int status, int events)
     int error = 0;
     socklen_t bytes = sizeof error;
     (void)events;
-    (void)status; /* the socket says it, too */
+    (void)status; /* the socket has the error, too */
     uv_poll_stop(poll);
     if (getsockopt(probe->fd, SOL_SOCKET, SO_ERROR, &error, &bytes) == 0 &&
         (error == 0 || error == ECONNREFUSED)) {

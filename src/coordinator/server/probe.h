@@ -15,15 +15,15 @@
 
 struct server_probe;
 
-/* Begins one connection to where the member says that it listens (struct muster_member). answered:
- * once, never from within start; the probe is to be stopped then, or earlier. NULL: it cannot be
- * asked. */
+/* Begins a connection to the address at which a member listens (struct muster_member). answered:
+ * called once, never within start; the probe must be stopped then, or earlier. Returns NULL if the
+ * address cannot be asked. */
 struct server_probe *server_probe_start(uv_loop_t *loop, const uint8_t address[WIRE_ADDRESS_BYTES],
                                         void (*answered)(void *data, bool refused), void *data);
-void server_probe_stop(struct server_probe *probe); /* NULL is fine */
-/* An address of the loopback means a process of this host: of another host nothing can be learnt by
- * it. */
+void server_probe_stop(struct server_probe *probe); /* the argument may be NULL */
+/* Whether the address may be probed. A loopback address means a process of this host, and shows
+ * nothing about one of another host. */
 bool server_probe_may(const uint8_t address[WIRE_ADDRESS_BYTES]);
-/* The process at the other end of the connection reaches us from this address: nothing in between
- * has put another one in its place. */
+/* Whether the process at the other end of the connection reaches this one from this address, so
+ * that nothing in between has replaced the address. */
 bool server_probe_is_of_peer(const uint8_t address[WIRE_ADDRESS_BYTES], int fd);

@@ -17,21 +17,22 @@ struct server_frame {
     uint8_t bytes[];
 };
 
-/* A frame with one reference. NULL: no memory. */
+/* Returns a frame with one reference, or NULL if there is no memory. */
 struct server_frame *server_frame_new(const uint8_t *bytes, size_t count);
-void server_frame_release(struct server_frame *frame); /* NULL is fine */
+void server_frame_release(struct server_frame *frame); /* the argument may be NULL */
 
 struct server_queue {
     struct server_frame **list;
     size_t head;
     size_t count;
     size_t room;
-    size_t sent;  /* bytes of the first frame */
-    size_t bytes; /* of all frames, that are not sent yet */
+    size_t sent;  /* how much of the first frame was sent */
+    size_t bytes; /* of all frames, without sent bytes */
 };
 
-/* Takes a reference of its own. MUSTER_ENOMEM. */
+/* Adds the frame, with another reference to it. MUSTER_ENOMEM. */
 int server_queue_add(struct server_queue *queue, struct server_frame *frame);
-/* Writes what goes now: 0, also where nothing does; -1 with errno: the connection is of no use. */
+/* Writes as much as possible without waiting. Returns 0, even if nothing was written; -1 with
+ * errno: the connection cannot be used any more. */
 int server_queue_write(struct server_queue *queue, int fd);
 void server_queue_done(struct server_queue *queue);

@@ -62,8 +62,8 @@ void server_reach_note(struct server_member *member, const uint8_t address[WIRE_
     }
 }
 
-/* Takes the address only where it is that of the connection's other end: one of another network may
- * be another host's here. */
+/* Takes the address only if it is that of the connection's other end: an address of another network
+ * may be that of another host here. */
 void server_reach_note_leaser(struct server_member *member,
                               const uint8_t address[WIRE_ADDRESS_BYTES])
 {
@@ -85,7 +85,7 @@ void server_reach_stop(struct server_member *member)
     member->reach.refusals = 0;
 }
 
-/* True when a member is to be probed: a connected one until it was reached once, others at each
+/* Whether a member must be probed: a connected one until it was reached once, others at each
  * look. */
 static bool is_due(struct server_member *member)
 {
@@ -101,7 +101,7 @@ void server_reach_look(struct server *s)
     struct server_member *member;
     for (size_t at = 0; (member = server_table_each(&s->members, &at));) {
         if (member->reach.probe && ++member->reach.looks >= PATIENCE_LOOKS) {
-            stop(member); /* nothing came back */
+            stop(member); /* no answer has come */
         }
         if (!member->reach.probe && is_due(member)) {
             start(member);

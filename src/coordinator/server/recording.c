@@ -7,7 +7,7 @@ static void write_out(struct server *s, enum recording_kind kind, struct buf *by
 {
     if (!buf_failed(bytes)) {
         recording_write(s->recording, kind, bytes->data, bytes->used);
-    } else { /* one with a gap would be of no use */
+    } else { /* a recording with a gap would be useless */
         recording_close(s->recording);
         s->recording = NULL;
     }
@@ -25,7 +25,7 @@ void server_recording_begin(struct server *s, const struct arbiter_options *opti
     }
 }
 
-/* The event first: what it points to is only borrowed. */
+/* Records the event before the step, because its pointers are only borrowed. */
 static int step_recorded(struct server *s, const struct arbiter_event *event,
                          struct muster_err *err)
 {

@@ -36,7 +36,7 @@ void report_clean_text(char *text)
     }
 }
 
-/* "12,345" */
+/* Writes a number such as "12,345". */
 static const char *count_text(uint64_t count, char ret[NUMBER_BYTES])
 {
     char digits[NUMBER_BYTES];
@@ -51,7 +51,7 @@ static const char *count_text(uint64_t count, char ret[NUMBER_BYTES])
     return ret;
 }
 
-/* ---- While it goes on ---- */
+/* ---- During the job ---- */
 
 static void end_line(struct report *report)
 {
@@ -72,7 +72,7 @@ void report_say(struct report *report, const char *format, ...)
     fputc('\n', stderr);
 }
 
-/* ", 2 min 5 s left"; nothing where nobody knows. */
+/* Adds ", 2 min 5 s left", or nothing if the time is not known. */
 static void add_time_left(const struct arbiter_figures *now, double per_s, char *ret, size_t size)
 {
     char words[AGE_BYTES];
@@ -108,8 +108,8 @@ static void describe(const struct arbiter_figures *now, double per_s, char ret[R
     }
 }
 
-/* True when a line is due: soon on a terminal, and where workers came or went; else later, as a log
- * need not have all of it. */
+/* Whether a line is due: soon on a terminal, and when workers came or left; otherwise later,
+ * because a log need not have all lines. */
 static bool is_due(const struct report *report, const struct arbiter_figures *now, int64_t since_ms)
 {
     bool soon = report->is_terminal || now->generation != report->last_generation ||
@@ -147,7 +147,7 @@ void report_progress(struct report *report, const struct arbiter *arbiter, const
     fflush(stderr);
 }
 
-/* "worker-1 and 2 more" */
+/* Writes "worker-1 and 2 more". */
 static void name_workers(const struct pace_recovery *recovery, char *ret, size_t size)
 {
     const char *who = *recovery->worker ? recovery->worker : "a worker";
@@ -191,7 +191,7 @@ void report_recovery(struct report *report, const struct pace_recovery *recovery
     case PACE_COORDINATOR:
         report_say(report, "the coordinator was away for %lld ms; workers trained on", ms);
         break;
-    case PACE_HEALED: /* said at once, with its step: note.c */
+    case PACE_HEALED: /* reported at once, with its step: note.c */
     case PACE_RESTORED:
     case PACE_KINDS: break;
     }
@@ -234,7 +234,7 @@ static void add_dataset(const struct shard_progress *data, struct buf *text)
     }
 }
 
-/* Nothing where the epochs have no more steps. */
+/* Adds the limit of steps; nothing if the epochs have no more steps than that. */
 static void add_limit(const struct arbiter_figures *now, struct buf *text)
 {
     char steps[NUMBER_BYTES], records[NUMBER_BYTES], all[NUMBER_BYTES];
@@ -246,7 +246,7 @@ static void add_limit(const struct arbiter_figures *now, struct buf *text)
     }
 }
 
-/* "correct 9,012 (0.901 a record)" */
+/* Adds lines such as "correct 9,012 (0.901 a record)". */
 static void add_sums(const char *names, const double *sums, uint64_t records, struct buf *text)
 {
     for (size_t i = 0; *names; i++) {

@@ -16,9 +16,9 @@
 /* In the byte order of this machine: no other machine reads it. */
 struct line {
     uint64_t incarnation;
-    struct server_process process;       /* zeroes: another machine's */
-    uint8_t reached[WIRE_ADDRESS_BYTES]; /* zeroes: nobody has reached it */
-    uint64_t check;                      /* of what is before it: the last line may be torn */
+    struct server_process process;       /* zeroes: of another machine */
+    uint8_t reached[WIRE_ADDRESS_BYTES]; /* zeroes: it was not reached */
+    uint64_t check;                      /* of the fields before it: the last line may be torn */
 };
 
 enum { LINES_MAX = 4 * SERVER_SIZE_MAX, FILE_MAX = LINES_MAX * sizeof(struct line) };
@@ -36,7 +36,7 @@ static uint64_t check_of(const struct line *line)
 static struct line line_of(const struct server_member *member)
 {
     struct line line;
-    memset(&line, 0, sizeof line); /* with what lies between its fields */
+    memset(&line, 0, sizeof line); /* with the padding between its fields */
     line.incarnation = member->incarnation;
     if (member->watch) {
         line.process = server_watch_process(member->watch);

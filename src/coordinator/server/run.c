@@ -14,10 +14,10 @@
 enum {
     LOOK_MS = 250,
     STATUS_MS = 1000,
-    FAREWELL_MS = 1000, /* at the end, for what members have not read, and others not said, yet */
+    FAREWELL_MS = 1000, /* at the end, for messages that members have not read, or not sent, yet */
 };
 
-/* ---- When it ends ---- */
+/* ---- The end ---- */
 
 static void stop(struct server *s)
 {
@@ -25,7 +25,8 @@ static void stop(struct server *s)
     uv_stop(s->loop);
 }
 
-/* It is connected, and what it says next is answered by why the job has failed. */
+/* Whether the connection must still learn why the job has failed, as an answer to its next
+ * message. */
 static bool is_to_be_told(const struct server *s, const struct server_connection *c)
 {
     bool known = c->incarnation != 0 && arbiter_knows(s->arbiter, c->incarnation);
@@ -60,7 +61,7 @@ static void settle(struct server *s)
     }
 }
 
-/* ---- What the loop wakes it for ---- */
+/* ---- Events of the loop ---- */
 
 static void on_deadline(uv_timer_t *timer)
 {
@@ -74,7 +75,7 @@ static void set_deadline(struct server *s)
     if (next_ms == INT64_MAX || s->over) {
         uv_timer_stop(&s->deadline);
     } else {
-        uv_update_time(s->loop); /* deciding took its time */
+        uv_update_time(s->loop); /* the decisions took some time */
         uv_timer_start(&s->deadline, on_deadline, wait_ms > 0 ? (uint64_t)wait_ms : 0, 0);
     }
 }
@@ -102,14 +103,14 @@ static void announce(struct server *s)
     if (s->options->ready_file) {
         int r = write_ready_file(s, s->err);
         if (r < 0) {
-            s->announced = s->served = false; /* nobody would find it */
+            s->announced = s->served = false; /* nobody would find the coordinator */
             server_fail(s, r);
         }
     }
 }
 
-/* Runs before the loop waits: all that has arrived meanwhile is decided, written once, and
- * announced. */
+/* Runs before the loop waits: all messages that have arrived meanwhile are decided, written to the
+ * disk once, and announced. */
 static void on_prepare(uv_prepare_t *handle)
 {
     struct server *s = handle->data;
@@ -161,7 +162,7 @@ static void sample(struct server *s, int64_t now_ms)
     }
 }
 
-/* Each second, and sooner where there is news. */
+/* Writes the status each second, and earlier if there is news. */
 static void tell_status(struct server *s)
 {
     int64_t now_ms = server_now_ms();
@@ -221,8 +222,8 @@ static void watch(struct server *s)
     uv_signal_start(&s->on_int, on_signal, SIGINT);
 }
 
-/* Also done when the journal said so at the beginning, and nobody listens: the coordinator before
- * may have been killed at its end. */
+/* Leaves the note of the end. This is also done when the journal had the end at the beginning and
+ * no process listens, because the coordinator before may have been killed at its end. */
 static void note_end(struct server *s)
 {
     bool ended = s->over && s->result == 0 && s->options->marks_done;
@@ -262,7 +263,7 @@ static int run(struct server *s, struct muster_err *err)
     if (s->sync_due || !s->over) {
         uv_run(s->loop, UV_RUN_DEFAULT);
     }
-    if (s->result == 0) { /* it is over */
+    if (s->result == 0) { /* the job is over */
         write_status(s);
     }
     if (s->result == 0 && s->has_failed) {

@@ -35,7 +35,7 @@ static bool is_known(const struct slow_worker *worker, uint64_t generation)
     return worker->record_ns > 0 && worker->last.generation == generation;
 }
 
-/* The lower of the two middle values: of two workers the faster one is the measure. */
+/* Returns the lower of the two middle values: of two workers the faster one is the standard. */
 static double median(struct slow_worker *const *workers, size_t count, uint64_t generation,
                      size_t *ret_known)
 {

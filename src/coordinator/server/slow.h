@@ -18,20 +18,20 @@
 
 enum { SLOW_LOOKS = 5, SLOW_NAMED_MAX = 8, SLOW_COMPARED_MAX = 1024 };
 
-/* What is known of a worker. */
+/* What the coordinator knows of a worker. */
 struct slow_worker {
     struct wire_progress last;
-    double record_ns;    /* that it computes for a record; 0: not known */
-    double step_records; /* that it trains in a step */
-    int looks;           /* in a row at which it was slow */
+    double record_ns;    /* the time that it computes for a record; 0: not known */
+    double step_records; /* the records that it trains in a step */
+    int looks;           /* the number of looks in a row at which it was slow */
     bool named;
     double times;  /* record_ns, divided by the median */
-    double lag_ms; /* by which a step waits for it */
+    double lag_ms; /* the time that a step waits for it */
 };
 
 void slow_hear(struct slow_worker *worker, const struct wire_progress *told);
 
 /* Called each second. Compares the workers of this generation, sets `named`, and calls `changed`
- * for each that is named and was not before. */
+ * for each worker that is named now and was not before. */
 void slow_look(struct slow_worker *const *workers, size_t count, uint64_t generation,
                void (*changed)(void *data, size_t index), void *data);

@@ -29,7 +29,8 @@ static const char *phase_of(const struct arbiter_figures *figures, const struct 
                                             : "Training";
 }
 
-/* Adds the first line of why the job has failed; the rest, a traceback, is in the log. */
+/* Adds the first line of the reason why the job has failed; the details, such as a traceback, are
+ * in the log. */
 static void add_failure(struct build *b, json_t *doc, const char *why)
 {
     char line[LINE_BYTES];
@@ -100,7 +101,8 @@ static void add_records(struct build *b, json_t *doc, const struct arbiter_figur
     add_rate(b, doc, figures->records_done, figures->records, per_s);
 }
 
-/* The phase is always "computing": what was compared is a step without its exchange with others. */
+/* Describes a slow worker. The phase is always "computing", because the compared time is that of a
+ * step without its exchange with others. */
 static json_t *slow_doc(struct build *b, const struct status_slow *each)
 {
     json_t *doc = build_value(b, json_object());
@@ -161,8 +163,9 @@ static json_t *make(const struct status *status)
     return build_end(&b, doc);
 }
 
-/* A device, a pipe or a link is written to, and never replaced. The loop does not wait for a pipe's
- * reader: what it cannot take is lost, and the next text follows within a second. */
+/* Writes the text. A device, a pipe or a link is written to, and never replaced. The loop does not
+ * wait for the reader of a pipe: text that the pipe cannot take is lost, and the next one follows
+ * within a second. */
 static void put(const char *path, const char *text)
 {
     struct stat info;

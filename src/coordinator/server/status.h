@@ -22,15 +22,15 @@ struct status_slow {
 struct status {
     const struct arbiter *arbiter;
     const struct pace *pace;
-    const struct pace *leased; /* of data sets by leases, by their numbers: samples only */
+    const struct pace *leased; /* of data sets by leases, by their numbers; it has only samples */
     const struct status_slow *slow;
     size_t slow_count;
-    bool over; /* the job is */
+    bool over; /* the job has ended */
 };
 
-/* path: NULL for none. */
+/* Writes the status file; path: NULL for none. */
 void status_write(const char *path, const struct status *status);
 
-/* The recoveries that a coordinator before this one has written there. What is no such file is as
- * good as none. */
+/* Reads the recoveries that an earlier coordinator has written there. A file of another form is
+ * ignored. */
 void status_read_recoveries(const char *path, struct pace *pace);

@@ -6,7 +6,7 @@
 
 enum { ROOM_FIRST = 64 };
 
-/* Incarnations are random mostly, and may be small numbers as well. */
+/* Returns the slot of a key. Incarnations are mostly random, but may also be small numbers. */
 static size_t place(const struct server_table *table, uint64_t key)
 {
     return (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (table->room - 1);
@@ -57,7 +57,7 @@ int server_table_add(struct server_table *table, uint64_t key, void *value)
     return r;
 }
 
-/* The entries behind it that it had pushed on move up. */
+/* Removes a key, and moves up the entries after it that it had displaced. */
 void server_table_remove(struct server_table *table, uint64_t key)
 {
     struct server_slot *slot = slot_of(table, key);

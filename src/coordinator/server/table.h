@@ -19,12 +19,13 @@ struct server_table {
     size_t room; /* a power of two, or 0 */
 };
 
-/* NULL: there is none. */
+/* Returns NULL if the table does not have the key. */
 void *server_table_find(const struct server_table *table, uint64_t key);
-/* A key that is not there yet, not 0. MUSTER_ENOMEM. */
+/* Adds a key that the table does not have yet, not 0. MUSTER_ENOMEM. */
 int server_table_add(struct server_table *table, uint64_t key, void *value);
-/* A key that is there. */
+/* Removes a key that the table has. */
 void server_table_remove(struct server_table *table, uint64_t key);
-/* All of them, from *at = 0; NULL: there are no more. Nothing is added or removed meanwhile. */
+/* Returns the values one after the other, from *at = 0; NULL: there are no more. Nothing may be
+ * added or removed meanwhile. */
 void *server_table_each(const struct server_table *table, size_t *at);
 void server_table_done(struct server_table *table);

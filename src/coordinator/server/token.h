@@ -6,9 +6,9 @@
 
 #include "wire/wire.h"
 
-/* 64 hexadecimal digits, blanks around them are no matter. MUSTER_EINVAL. The sentence does not
- * repeat what was given. */
+/* Reads 64 hexadecimal digits; blanks around them are ignored. MUSTER_EINVAL. The error text does
+ * not repeat the input. */
 int server_token_read(const char *text, uint8_t ret[WIRE_TOKEN_BYTES], struct muster_err *err);
 
-/* Compares in the same time, whichever byte differs. */
+/* Compares in the same time, whichever bytes differ. */
 bool server_token_is(const uint8_t a[WIRE_TOKEN_BYTES], const uint8_t b[WIRE_TOKEN_BYTES]);

@@ -2,7 +2,7 @@
  * journal cannot be written. See internal.h. */
 #include "coordinator/server/internal.h"
 
-enum { RETRY_MS = 500, NEVER_MS = -1 }; /* until the journal is tried again */
+enum { RETRY_MS = 500, NEVER_MS = -1 }; /* the time until the journal is tried again */
 
 bool server_may_act(const struct server *s)
 {
@@ -19,14 +19,14 @@ static int open_listeners(struct server *s, struct muster_err *err)
         r = server_listener_open(&s->listeners[i], s->options->listen[i], err);
         s->listener_count += r == 0;
         if (r < 0) {
-            s->listeners[i].is_unix = false; /* the socket there is another's */
+            s->listeners[i].is_unix = false; /* another process has the socket */
             server_listener_close(&s->listeners[i]);
         }
     }
     return r;
 }
 
-/* The journal first: where another one has it, nobody is to come here. */
+/* Opens the journal first: if another coordinator has it, no member must connect here. */
 static int begin(struct server *s, struct muster_err *err)
 {
     int r = server_begin(s, err);
@@ -51,7 +51,8 @@ void server_turn_suspend(struct server *s)
     pause_turn(s);
 }
 
-/* The holder before may be stopped while it holds the journal's lock: it is waited for. */
+/* Whether the journal's lock is held by the earlier holder of the lease, which may be stopped: then
+ * this coordinator waits. */
 static bool is_locked(struct server *s, int code, const struct muster_err *err)
 {
     bool locked = s->options->lease && code == MUSTER_ECONFLICT && !s->journal;
@@ -128,7 +129,7 @@ void server_turn_yield(struct server *s)
                                "workers train on");
     }
     server_end(s);
-    close_listeners(s); /* workers look for another one */
+    close_listeners(s); /* workers look for another coordinator */
     s->result = 0;
     s->announced = false;
     s->lease_held = s->lease_lost = false;

@@ -28,13 +28,14 @@ struct server_watch {
     uv_poll_t poll;
     int pidfd;
     pid_t pid;
-    char *events;       /* the file where its cgroup counts; NULL: none */
-    uint64_t oom_kills; /* there, when it began to be watched */
+    char *events;       /* the file with the counts of its cgroup; NULL: none */
+    uint64_t oom_kills; /* the count when the watch began */
     void (*died)(void *data);
     void *data;
 };
 
-/* Copies of one virtual machine may have the same PID space: their addresses differ. */
+/* Whether the peer is on this machine. Copies of one virtual machine may have the same PID space,
+ * but their addresses differ. */
 static bool is_of_this_machine(int fd, const struct wire_hello *hello)
 {
     union {
@@ -54,8 +55,8 @@ static bool is_of_this_machine(int fd, const struct wire_hello *hello)
                      here.four.sin_addr.s_addr == there.four.sin_addr.s_addr;
 }
 
-/* A number that was used again meanwhile belongs to a process that lives on: then its death is not
- * seen here, and never seen wrongly while it lives. */
+/* Opens the process of a HELLO. If its number was used again meanwhile, this is a process that
+ * lives on: then the death is not seen here, but a wrong death is never seen while it lives. */
 static int open_peer(int fd, const struct wire_hello *hello, pid_t *ret_pid)
 {
     struct ucred peer = {0};
@@ -69,7 +70,8 @@ static int open_peer(int fd, const struct wire_hello *hello, pid_t *ret_pid)
 
 /* ---- Out of memory: the kernel kills by SIGKILL, and counts it in the cgroup ---- */
 
-/* When version 1 has the memory controller, version 2 has no memory limits. */
+/* Finds the file of the cgroup's counts. If version 1 has the memory controller, version 2 has no
+ * memory limits. */
 static char *find_events(pid_t pid)
 {
     char path[64], *events = NULL;
@@ -120,12 +122,12 @@ static bool read_zombie(const struct server_watch *watch, int *ret_status)
     struct process_stat is;
     (void)snprintf(path, sizeof path, "/proc/%ld", (long)watch->pid);
     bool may = stat(path, &owner) == 0 && (owner.st_uid == geteuid() || geteuid() == 0);
-    /* the process of that number is still the same one */
+    /* the process with this number is still the same one */
     bool ended = may && process_stat_read(watch->pid, &is) &&
                  (is.state == 'Z' || is.state == 'X') &&
                  syscall(SYS_pidfd_send_signal, watch->pidfd, 0, NULL, 0) == 0;
     *ret_status = ended ? is.end : 0;
-    return ended && *ret_status != 0; /* 0: it may be that we may not know */
+    return ended && *ret_status != 0; /* 0 may mean that this process must not read the status */
 }
 
 static bool read_status(const struct server_watch *watch, int *ret_status)
@@ -181,7 +183,7 @@ static void on_end(uv_poll_t *poll, int status, int events)
     }
 }
 
-/* pidfd: it is closed where there is no memory. */
+/* Begins to watch. pidfd: it is closed if there is no memory. */
 static struct server_watch *begin(uv_loop_t *loop, int pidfd, pid_t pid, void (*died)(void *data),
                                   void *data)
 {
@@ -214,7 +216,7 @@ struct server_watch *server_watch_start(uv_loop_t *loop, int socket, const struc
 
 /* ---- For a coordinator that begins again ---- */
 
-/* In ticks of the kernel; 0: it is unknown. */
+/* Returns when the process began, in ticks of the kernel; 0: not known. */
 static uint64_t began_at(pid_t pid)
 {
     struct process_stat is;
@@ -239,7 +241,7 @@ struct server_watch *server_watch_resume(uv_loop_t *loop, const struct server_pr
     *ret_gone = pidfd < 0 && errno == ESRCH;
     uint64_t began = pidfd < 0 ? 0 : began_at(pid);
     if (began != 0 && process->began != 0 && began != process->began) {
-        *ret_gone = true; /* another one has its number now */
+        *ret_gone = true; /* another process has its number now */
         close(pidfd);
         return NULL;
     }

@@ -13,24 +13,25 @@ enum { SERVER_WATCH_TEXT_BYTES = 64 };
 
 struct server_watch;
 
-/* The process at the other end of a socket, which has said HELLO: a Unix socket's as the kernel
- * knows it, of TCP the one that it says to be, where both ends have the same address and numbers of
- * processes mean the same. NULL: there is none to watch (another host's, one of another PID
- * namespace, a kernel without pidfd_open): its end shows in other ways. */
+/* Watches the process at the other end of a socket, which has sent HELLO. For a Unix socket it is
+ * the one that the kernel knows, for TCP the one that HELLO names, if both ends have the same
+ * address and the same PID space. Returns NULL if it cannot be watched (it is on another host or in
+ * another PID namespace, or the kernel has no pidfd_open): then its end shows in other ways. */
 struct server_watch *server_watch_start(uv_loop_t *loop, int socket, const struct wire_hello *hello,
                                         void (*died)(void *data), void *data);
-/* Identifies the process, also for another coordinator of this machine. */
+/* Identifies a process, also for another coordinator on this machine. */
 struct server_process {
     uint64_t space; /* core/pid_space.h */
-    uint64_t began; /* in the kernel's ticks; 0: it does not say */
+    uint64_t began; /* in the kernel's ticks; 0: not known */
     uint32_t pid;
 };
 struct server_process server_watch_process(const struct server_watch *watch);
-/* NULL: there is none to watch; ret_gone: as it is no more, which is proven. */
+/* Returns NULL if the process cannot be watched; ret_gone: because it has ended, which is
+ * proven. */
 struct server_watch *server_watch_resume(uv_loop_t *loop, const struct server_process *process,
                                          void (*died)(void *data), void *data, bool *ret_gone);
-/* Once it has died: why, and "by signal 11 (SIGSEGV)", or "". Pending: it is known when its parent
- * has waited for it, by kernels since 6.15. */
+/* Returns the cause of the death, and a text such as "by signal 11 (SIGSEGV)", or "". PENDING: the
+ * cause is known once its parent has waited for it, with kernels since 6.15. */
 enum arbiter_cause server_watch_cause(const struct server_watch *watch,
                                       char ret_text[SERVER_WATCH_TEXT_BYTES]);
-void server_watch_stop(struct server_watch *watch); /* NULL is fine */
+void server_watch_stop(struct server_watch *watch); /* the argument may be NULL */
