@@ -115,7 +115,8 @@ static void the_end_of_an_epoch_is_a_smaller_step(void **state)
     assert_true(range.first == 8 && range.count == 3 && range.epoch == 1);
 }
 
-/* In the middle of an epoch, at its end, and beyond the last one, where it changes nothing. */
+/* The limit is in the middle of an epoch, at its end, or beyond the last epoch, where it changes
+ * nothing. */
 static void a_limit_ends_the_plan(void **state)
 {
     (void)state;
@@ -133,7 +134,7 @@ static void a_limit_ends_the_plan(void **state)
     assert_int_equal(plan_records_done(&plan, 3), 11 + 8);
 }
 
-/* Generations begin anywhere, with any number of workers, also with the same base once more. */
+/* Generations begin anywhere, with any number of workers, and also again with the same base. */
 static void the_global_batch_follows_the_workers(void **state)
 {
     (void)state;
