@@ -37,7 +37,7 @@ static void expect(struct commit_member *m, struct commit_event event, const cha
 
 #define EVENT(event, ...) ((struct commit_event){.kind = COMMIT_##event, __VA_ARGS__})
 
-/* In generation 1 since version 0, with the state. */
+/* Returns a member in generation 1, which began with version 0, with the state. */
 static struct commit_member working(void)
 {
     struct commit_member m;
@@ -108,7 +108,8 @@ static void what_was_prepared_follows_the_decision(void **state) /* rule 7 */
     assert_int_equal(m.version, 0);
     m = closed();
     expect(&m, EVENT(OPEN, .term = 1, .generation = 2, .version = 2), "FAIL 2");
-    m = closed(); /* 11: nobody has the state, says who opens it, and this member has it */
+    m = closed(); /* 11: no member has the state, according to the coordinator, and this member has
+                     it */
     expect(&m, EVENT(OPEN, .term = 1, .generation = 2, .version = 0, .restore = true), "FAIL");
     m = closed();
     expect(&m, EVENT(OPEN, .term = 1, .generation = 1), ""); /* not newer */

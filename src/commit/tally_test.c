@@ -3,7 +3,7 @@
 #include "commit/tally.h"
 
 /* P3: reported, loaded, prepared at version 3. W3: reported, loaded. J3: reported, without state.
- * Capital letters live; p, w, j have reported and gone. ?: awaited; S: silent; D: dead. */
+ * Capital letters are alive; p, w, j have reported and gone. ?: awaited; S: silent; D: dead. */
 static enum commit_verdict decide(const char *votes, uint64_t *ret_base)
 {
     struct commit_tally tally = {0};
@@ -29,15 +29,15 @@ static void decides_by_the_highest_version_and_who_prepared(void **state)
         enum commit_verdict verdict;
         uint64_t base;
     } rows[] = {
-        {"W3W3", COMMIT_BASE, 3},     {"P3W3", COMMIT_BASE, 3}, /* not all: nobody has passed */
-        {"P3P3", COMMIT_BASE, 4},                               /* all: somebody may have */
+        {"W3W3", COMMIT_BASE, 3},     {"P3W3", COMMIT_BASE, 3}, /* not all: no member has passed */
+        {"P3P3", COMMIT_BASE, 4},                               /* all: some member may have */
         {"P3SP3", COMMIT_BASE, 4},    {"P3D", COMMIT_BASE, 4},
         {"W3S", COMMIT_BASE, 3},      {"W4P3", COMMIT_BASE, 4}, /* one has */
         {"P3W4P3", COMMIT_BASE, 4},   {"W3J3", COMMIT_BASE, 3},
         {"P3J3", COMMIT_BASE, 3}, /* a joiner is not prepared before it has the state */
-        {"w4P3", COMMIT_BASE, 4}, /* a report is true, though its sender died */
+        {"w4P3", COMMIT_BASE, 4}, /* a report stays true when its sender has died */
         {"P3?", COMMIT_WAIT, 99},     {"?", COMMIT_WAIT, 99},
-        {"J3S", COMMIT_WAIT, 99}, /* the silent one may have the state */
+        {"J3S", COMMIT_WAIT, 99}, /* the silent member may have the state */
         {"S", COMMIT_WAIT, 99},       {"J3D", COMMIT_RESTORE, 99},
         {"w3J3", COMMIT_RESTORE, 99}, {"DD", COMMIT_RESTORE, 99},
         {"", COMMIT_RESTORE, 99},
