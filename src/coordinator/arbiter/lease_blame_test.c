@@ -34,10 +34,10 @@ struct scene {
     char expelled[512];
     char failure[512], aside[512]; /* the last ones */
     uint64_t lost;                 /* the last one; 0: none */
-    enum rendezvous_reason reason; /* … of it */
+    enum rendezvous_reason reason; /* … and its reason */
 };
 
-/* ---- The world around it ---- */
+/* ---- The world around the arbiter ---- */
 
 static void note_sent(struct scene *scene, const struct arbiter_effect *effect)
 {
@@ -109,7 +109,7 @@ static void feed(struct scene *scene, struct arbiter_event event)
         case ARBITER_SEND: note_sent(scene, effect); break;
         case ARBITER_ASIDE: copy_text(scene, effect, scene->aside); break;
         case ARBITER_LEASER_LOST:
-            assert_string_equal(scene->failure, ""); /* that is what comes of it */
+            assert_string_equal(scene->failure, ""); /* this is its consequence */
             scene->lost = effect->to;
             scene->reason = (enum rendezvous_reason)effect->record;
             break;
@@ -123,7 +123,7 @@ static void feed(struct scene *scene, struct arbiter_event event)
     }
 }
 
-/* From its journal. */
+/* Starts a coordinator with the scene's journal. */
 static void begin(struct scene *scene)
 {
     const struct arbiter_options options = {
@@ -202,7 +202,8 @@ static void dies(struct scene *scene, uint64_t who, enum arbiter_cause cause)
     feed(scene, (struct arbiter_event){.kind = ARBITER_DEAD, .incarnation = who, .cause = cause});
 }
 
-/* One after the other, of what each gets first. Returns the next incarnation. */
+/* Workers die one after the other, of the first records that each gets. Returns the next
+ * incarnation. */
 static uint64_t die(struct scene *scene, uint64_t first, int times, enum arbiter_cause cause)
 {
     for (int i = 0; i < times; i++) {
@@ -214,7 +215,7 @@ static uint64_t die(struct scene *scene, uint64_t first, int times, enum arbiter
     return first;
 }
 
-/* A new worker does all that is left. Returns how many records it got. */
+/* A new worker does all records that are left. Returns how many it got. */
 static uint64_t does_all(struct scene *scene, uint64_t who)
 {
     uint64_t records = 0, sequence = 0;
@@ -287,7 +288,7 @@ static void what_is_set_aside_is_in_the_journal(void **state)
     }
 }
 
-/* Others get what is left only once the journal has which record they do not get. */
+/* Others get the records that are left only once the journal has the record that is set aside. */
 static void nobody_hears_before_the_journal(void **state)
 {
     (void)state;
@@ -296,7 +297,7 @@ static void nobody_hears_before_the_journal(void **state)
     enrolls(scene, next);
     fetches(scene, next);
     enrolls(scene, 100);
-    uint64_t sequence = 0; /* it does all that is left of the epoch, and waits */
+    uint64_t sequence = 0; /* it does the rest of the epoch, and waits */
     for (fetches(scene, 100); scene->granted.count > 0; fetches(scene, 100)) {
         does(scene, 100, ++sequence, scene->granted);
     }
@@ -325,7 +326,7 @@ static void who_is_killed_from_outside_costs_nothing(void **state)
     end_scene(scene);
 }
 
-/* Nobody gets what it held; nor does it get anything any more. */
+/* No worker gets the records that it held, and it gets none any more. */
 static void a_death_waits_for_its_cause(void **state)
 {
     (void)state;
@@ -351,7 +352,7 @@ static void a_death_waits_for_its_cause(void **state)
     }
 }
 
-/* Its lease may run out while it waits: it was silent before it died. */
+/* Its lease may end while it waits: it was silent before it died. */
 static void a_death_outlives_its_lease(void **state)
 {
     (void)state;
@@ -376,7 +377,7 @@ static void a_death_outlives_its_lease(void **state)
     }
 }
 
-/* Does what it is granted, until that has record 0. Returns false where it waits. */
+/* Does granted records, until record 0 is among them. Returns false if it must wait. */
 static bool works(struct scene *scene, uint64_t who, uint64_t *sequence)
 {
     while (scene->granted.count > 0 && scene->granted.first > 0) {
@@ -386,8 +387,8 @@ static bool works(struct scene *scene, uint64_t who, uint64_t *sequence)
     return scene->granted.count > 0;
 }
 
-/* A parent starts the next one at once: it works before the death of the one before is seen, or
- * before its cause is known, and costs no try. */
+/* A parent starts the next worker at once: it works before the earlier death is seen, or before its
+ * cause is known, and this does not count as a try. */
 static void the_next_one_may_come_before_a_death_is_seen(void **state)
 {
     (void)state;
@@ -415,8 +416,8 @@ static void the_next_one_may_come_before_a_death_is_seen(void **state)
     }
 }
 
-/* On another host it has died if its connection ended, too: who is only silent may be stopped, and
- * of one on this host its end is seen. */
+/* A worker on another host has died if its connection ended, too. A worker that is only silent may
+ * be stopped, and on this host the end of a process is seen. */
 static void who_does_not_come_back_has_died(void **state)
 {
     (void)state;
@@ -452,7 +453,8 @@ static void check_loss(struct scene *scene, enum rendezvous_reason reason)
     assert_string_equal(arbiter_name(scene->arbiter, 1), "pod?1");
 }
 
-/* Once it is known how it died, as people are told that, too. */
+/* The loss is reported once the cause of death is known, because people are informed of the cause,
+ * too. */
 static void who_dies_is_lost(void **state)
 {
     (void)state;
@@ -512,7 +514,8 @@ static void who_ends_is_not_lost(void **state)
     }
 }
 
-/* Its host refuses: what it held is to do at once, and suspected where it was seen to go. */
+/* Its host refuses connections: the records that it held are to do at once, and suspected if its
+ * end was seen. */
 static void who_is_gone_on_another_host_is_not_waited_for(void **state)
 {
     (void)state;
@@ -534,7 +537,7 @@ static void who_is_gone_on_another_host_is_not_waited_for(void **state)
     }
 }
 
-/* Who keeps a position, and begins there, loses none of them. */
+/* A worker that keeps a position, and begins there, loses no records. */
 static void what_is_suspected_is_to_do(void **state)
 {
     (void)state;
@@ -548,7 +551,7 @@ static void what_is_suspected_is_to_do(void **state)
     end_scene(scene);
 }
 
-/* The journal comes from a disk. */
+/* The journal comes from a disk, and may have any content. */
 static void an_entry_that_is_none_is_refused(void **state)
 {
     (void)state;
@@ -572,7 +575,7 @@ static void an_entry_that_is_none_is_refused(void **state)
             r = arbiter_step(another, &event, &scene->effects, &scene->err);
         }
         bool whole = cut == scene->journal[place].count;
-        bool in_table = cut == scene->journal[place].count - 8; /* as a snapshot has it */
+        bool in_table = cut == scene->journal[place].count - 8; /* an entry as in a snapshot */
         assert_int_equal(r, whole || in_table ? 0 : MUSTER_EDATA);
         arbiter_free(another);
     }

@@ -54,7 +54,7 @@ static void a_long_tail_is_folded(void **state)
     ledger_done(&ledger);
 }
 
-/* Back to the beginning, as no checkpoint was made. */
+/* The log goes back to the beginning, because no checkpoint was made. */
 static void what_was_folded_can_be_cut(void **state)
 {
     (void)state;
@@ -72,8 +72,8 @@ static void what_was_folded_can_be_cut(void **state)
     ledger_done(&ledger);
 }
 
-/* Of seven checkpoints the last are kept: to each of those it can go back, one after the other,
- * also after it was read. */
+/* Of seven checkpoints the last ones are kept: the ledger can go back to each of them, one after
+ * the other, also after it was written and read. */
 static void it_goes_back_to_older_checkpoints(void **state)
 {
     (void)state;

@@ -82,7 +82,7 @@ static void begin(struct scene *scene)
     feed(scene, (struct arbiter_event){.kind = ARBITER_START});
 }
 
-/* Numbers as those of processes are: in no order. */
+/* Numbers like those of processes, in no order. */
 static uint64_t incarnation(uint64_t worker)
 {
     return (worker + 1) * UINT64_C(0x9e3779b97f4a7c15);
@@ -98,7 +98,7 @@ static void join_all(struct scene *scene)
     assert_int_equal(scene->sent, WORKERS);
 }
 
-/* One of them gets its records; all say that the step is committed. */
+/* One member gets its records; all report that the step is committed. */
 static void train(struct scene *scene, uint64_t version)
 {
     const struct wire_message ask = {.kind = WIRE_ASK, .ask.records = BATCH};

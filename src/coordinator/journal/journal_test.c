@@ -34,7 +34,7 @@ static char *path_in(const char *folder)
     return path;
 }
 
-/* In place: a file system may flush at each rename. */
+/* Writes in place, because a file system may flush at each rename. */
 static void put_bytes(const char *path, const void *bytes, size_t count)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -60,7 +60,7 @@ static void append_sample(struct journal *journal)
     }
 }
 
-/* The first records of the sample, and then no more. */
+/* Reads the records of the sample that the journal has, up to the first end. */
 static size_t read_sample(struct journal *journal)
 {
     struct journal_record record;
@@ -83,7 +83,7 @@ static void drain(struct journal *journal)
     }
 }
 
-/* The bytes of a journal with the sample; the offset at which each record ends. */
+/* Returns the bytes of a journal with the sample, and the offset at which each record ends. */
 static char *make_sample(const char *folder, size_t *ret_count, size_t ends[RECORDS])
 {
     muster_auto(free) char *path = path_in(folder);
@@ -125,7 +125,8 @@ static void what_was_appended_is_read_again(void **state)
     }
 }
 
-/* Cut there, or with zeros from there on: whole records are read, and the next one follows them. */
+/* The journal is cut at this place, or has zeros from there on: whole records are read, and the
+ * next record follows them. */
 static void check_torn(const char *folder, const char *bytes, size_t count, size_t whole)
 {
     muster_auto(free) char *path = path_in(folder);
@@ -163,7 +164,7 @@ static void a_torn_end_is_cut_off_at_every_byte(void **state)
     free(longer);
 }
 
-/* Refused, with the offset of the record; the file is left as it is. */
+/* The journal is refused, with the offset of the record; the file is left as it is. */
 static void check_damaged(const char *folder, const char *bytes, size_t count, size_t offset)
 {
     muster_auto(free) char *path = path_in(folder);
@@ -200,7 +201,7 @@ static void every_flipped_bit_is_found_and_named(void **state)
     }
 }
 
-/* Damage is not taken for a torn end because there is one behind it, too. */
+/* Damage is not taken for a torn end if a torn end follows it, too. */
 static void damage_before_a_torn_end(void **state)
 {
     size_t count, ends[RECORDS];
@@ -212,7 +213,7 @@ static void damage_before_a_torn_end(void **state)
     }
 }
 
-/* Each is whole, and not where it was written. */
+/* Each record is whole, but not at the place where it was written. */
 static void records_that_changed_places(void **state)
 {
     enum { EACH = JOURNAL_AROUND_BYTES + 1 };
@@ -291,8 +292,8 @@ static int lock_nothing(void *data, int fd)
     return -1;
 }
 
-/* As NFS without its lock service has it, FUSE and 9p: who has a lease may write all the same. Any
- * other error is one. */
+/* These are the errors of NFS without its lock service, FUSE and 9p: a coordinator with a lease may
+ * write all the same. Any other error is a failure. */
 static void a_file_system_without_locks_is_for_who_has_a_lease(void **state)
 {
     static const struct {
@@ -332,7 +333,7 @@ static void assert_kinds(struct journal *journal, const uint32_t *kinds, size_t 
     assert_false(journal_read(journal, &record));
 }
 
-/* The lock of one is not seen by the other, as on two hosts: it was another file. */
+/* The lock of the one is not seen by the other, as on two hosts: it was another file. */
 static void what_the_one_before_writes_is_not_read(void **state)
 {
     struct muster_err err = MUSTER_ERR_INIT;
@@ -357,7 +358,7 @@ static void what_the_one_before_writes_is_not_read(void **state)
     free(lock);
 }
 
-/* Also its torn end. */
+/* It also keeps the records before a torn end. */
 static void who_takes_over_keeps_what_is_whole(void **state)
 {
     char *path = path_in(*state);
@@ -388,11 +389,11 @@ enum fault { FAILS, FAILS_AFTER, DIES, DIES_AFTER, FAULTS };
 struct disk {
     struct journal_files files;
     enum fault fault;
-    long calls_left; /* until the one that is faulty */
+    long calls_left; /* the number of calls until the faulty one */
     bool dead;
 };
 
-/* Whether this call is done, and whether it says so. */
+/* Whether this call is carried out; *ret_fails: whether it reports a failure. */
 static bool is_done(struct disk *disk, bool *ret_fails)
 {
     bool now = --disk->calls_left == 0;
@@ -415,7 +416,7 @@ static int disk_open(void *data, const char *path, int flags)
     return fails ? -1 : fd;
 }
 
-/* One that fails has written the half of it. */
+/* A write that fails has written half of the bytes. */
 static ssize_t disk_write(void *data, int fd, const void *bytes, size_t count, off_t offset)
 {
     struct disk *disk = data;
@@ -470,8 +471,8 @@ static void disk_init(struct disk *disk, enum fault fault, long at)
                                     disk_rename, disk_remove, disk_lock}};
 }
 
-/* Numbers from 0 on; every seventh time all of them become one record. Returns how many were
- * appended. */
+/* Appends numbers from 0 on; every seventh time all of them become one record. Returns how many
+ * were appended. */
 static uint32_t write_numbers(struct journal *journal, uint32_t numbers)
 {
     uint32_t acknowledged = 0;
@@ -507,7 +508,7 @@ static uint32_t read_numbers(struct journal *journal)
     return next;
 }
 
-/* False: the fault was not reached. */
+/* Returns false if the fault was not reached. */
 static bool check_fault(enum fault fault, long at)
 {
     enum { NUMBERS = 20 };
@@ -603,7 +604,7 @@ static void append_and_tell(const char *folder, int to)
     }
 }
 
-/* All that it told of is there, and at most one more. */
+/* All records that it reported exist, and at most one more. */
 static void a_writer_that_is_killed_loses_nothing(void **state)
 {
     uint32_t told = 0, number = 0;

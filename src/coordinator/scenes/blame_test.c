@@ -2,7 +2,7 @@
  * in the end, or set aside. */
 #include "coordinator/scenes/fixture.h"
 
-/* Every other one is told of when it is dead for a while. */
+/* A worker dies; for every other one this is reported some time later. */
 static void dies(struct scene *scene, uint64_t who, enum arbiter_cause cause)
 {
     bool later = who % 2;
@@ -15,7 +15,7 @@ static void dies(struct scene *scene, uint64_t who, enum arbiter_cause cause)
     }
 }
 
-/* One dies, the other goes on with another that comes. */
+/* One of two members dies; the other one continues with a new one. */
 static void next_of_two(struct scene *scene, uint64_t left, uint64_t comes)
 {
     reports(scene, left, 0, 0, 0, true);
@@ -25,7 +25,8 @@ static void next_of_two(struct scene *scene, uint64_t left, uint64_t comes)
     reports(scene, left, 0, 0, 0, true);
 }
 
-/* What workers 2, 3 and 4 have at hand when they die, and how many suspects there are then. */
+/* The records that workers 2, 3 and 4 have at hand when they die, and the number of suspects after
+ * that. */
 struct deaths {
     struct {
         uint64_t first;
@@ -50,7 +51,7 @@ static void three_die(struct scene *scene, const struct deaths *deaths)
     assert_string_equal(scene->failure, deaths->failure);
 }
 
-/* Of a worker that does not compute parts of passes, too. */
+/* This includes a worker that does not compute parts of passes. */
 static void what_workers_die_of_is_tried_in_halves_and_named(void **state)
 {
     (void)state;
@@ -70,7 +71,8 @@ static void what_workers_die_of_is_tried_in_halves_and_named(void **state)
     }
 }
 
-/* All on other hosts: nobody sees how they end, and nobody is left to tell. */
+/* All are on other hosts: their ends are not seen, and no worker is left that could report
+ * anything. */
 static void who_dies_alone_on_another_host_died_of_its_pass(void **state)
 {
     (void)state;
@@ -94,7 +96,7 @@ static void who_dies_alone_on_another_host_died_of_its_pass(void **state)
     end_scene(scene);
 }
 
-/* Its connections end, and the other one, 1, goes on before its end is seen. */
+/* Its connections end, and the other member, 1, continues before its end is seen. */
 static void is_left_out(struct scene *scene, uint64_t who)
 {
     feed(scene, (struct arbiter_event){.kind = ARBITER_DISCONNECTED,
@@ -117,9 +119,9 @@ static void is_explained(struct scene *scene, uint64_t who, enum arbiter_cause c
     dies(scene, who, cause);
 }
 
-/* A stopped worker is killed by those that share its memory: they tell of the loss before its end
- * is seen. Its pass is blamed by how it ended: the others compute it as a whole, as parts would
- * give other bits, or, where it is suspected, begin again with what is. */
+/* A stopped worker is killed by those that share its memory: they report the loss before its end is
+ * seen. Its pass is blamed by the way it ended. The others compute the pass as a whole, because
+ * parts would give other bits; if it is suspected, they begin again with the suspects. */
 static void who_is_left_out_before_its_end_is_seen_is_judged_by_its_end(void **state)
 {
     (void)state;
@@ -144,8 +146,8 @@ static void who_is_left_out_before_its_end_is_seen_is_judged_by_its_end(void **s
     }
 }
 
-/* It was explained too late for the others to compute the parts, and they die of the whole: nobody
- * knows of which part. */
+/* The death was explained too late for the others to compute the parts, and they die of the whole
+ * pass: it is not known of which part. */
 static void who_was_not_told_of_the_parts_does_not_name_them_all(void **state)
 {
     (void)state;
@@ -176,8 +178,8 @@ static void who_was_not_told_of_the_parts_does_not_name_them_all(void **state)
     end_scene(scene);
 }
 
-/* A pass goes on while its generation is closed and the next one is opened: what is said of it then
- * is of one whose members knew no parts. */
+/* A pass continues while its generation is closed and the next one is opened: a report of it
+ * belongs to a generation whose members knew no parts. */
 static void a_pass_of_the_generation_before_names_no_parts(void **state)
 {
     (void)state;
@@ -207,7 +209,8 @@ static void a_pass_of_the_generation_before_names_no_parts(void **state)
     end_scene(scene);
 }
 
-/* What it had at hand was too short to be told of, and the others have trained it since. */
+/* The pass that it had at hand was too short to be reported, and the others have trained it
+ * since. */
 static void a_late_death_of_what_is_trained_blames_nothing(void **state)
 {
     (void)state;
@@ -235,7 +238,7 @@ static void a_job_that_has_failed_says_so_to_all(void **state)
     joins(scene, 5);
     assert_string_equal(sent_to(scene, 5, WIRE_EXPELLED)->why, scene->failure);
     scene->failure[0] = 0;
-    begin(scene, scene->journaled); /* it says so again */
+    begin(scene, scene->journaled); /* this is reported again */
     assert_non_null(strstr(scene->failure, "record 4"));
     assert_false(scene->served);
     end_scene(scene);
@@ -267,7 +270,7 @@ static void deaths_that_no_pass_is_blamed_for(void **state)
     }
 }
 
-/* It crashed before it could say of what: the next ones say it. */
+/* It crashed before it could report its pass: the next ones report theirs. */
 static void a_step_of_which_nothing_was_told_is_suspected(void **state)
 {
     (void)state;
@@ -279,7 +282,7 @@ static void a_step_of_which_nothing_was_told_is_suspected(void **state)
     assert_int_equal(sent_to(scene, 1, WIRE_OPEN)->range.first, 8);
     assert_int_equal(sent_to(scene, 1, WIRE_OPEN)->range.count, 8);
     scene->sent_count = 0;
-    assert_int_equal(commits(scene, 1, 2, 8, 8), 0); /* it was trained: nothing is wrong with it */
+    assert_int_equal(commits(scene, 1, 2, 8, 8), 0); /* they were trained: not poisonous */
     declares(scene, 3, mnist);
     joins(scene, 3);
     reports(scene, 1, 2, 0, 0, true);
@@ -309,7 +312,7 @@ static void expect_aside(struct scene *scene, uint64_t left, uint64_t comes)
     assert_int_equal(sent_to(scene, comes, WIRE_OPEN)->aside, 5);
 }
 
-/* By whoever forms from then on; after a restart, and in what a snapshot keeps, too. */
+/* All members of later generations set it aside; also after a restart, and from a snapshot. */
 static void a_record_is_set_aside_where_its_data_set_has_that_option(void **state)
 {
     (void)state;
@@ -323,7 +326,7 @@ static void a_record_is_set_aside_where_its_data_set_has_that_option(void **stat
                         "of data set \"mnist\", in epoch 1 of 1");
     expect_aside(scene, 1, 5);
     assert_int_equal(sent_to(scene, 5, WIRE_OPEN)->ranges,
-                     2); /* 4, and 6 to 7: nobody has trained them */
+                     2); /* 4, and 6 to 7: these are not trained */
     for (int compacted = 0; compacted < 2; compacted++) {
         begin(scene, scene->journaled);
         struct arbiter_aside aside;
@@ -339,7 +342,7 @@ static void a_record_is_set_aside_where_its_data_set_has_that_option(void **stat
     end_scene(scene);
 }
 
-/* The third death is explained when the others are at work again. */
+/* The third death is explained when the others work again. */
 static void a_record_that_is_named_late_is_set_aside_at_once(void **state)
 {
     (void)state;

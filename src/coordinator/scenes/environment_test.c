@@ -7,8 +7,9 @@ static void joins_with(struct scene *scene, uint64_t who, uint64_t environment)
     assert_int_equal(says(scene, who, join), 0);
 }
 
-/* Refused is who computes other bits than members do, also those of an earlier coordinator, who say
- * nothing of it when they come back; who does not care is not. The journal has it once. */
+/* A joiner is refused if it computes other bits than members do, also than those of an earlier
+ * coordinator, which do not report their environment when they come back. A joiner without the
+ * requirement is not refused. The journal has the environment once. */
 static void the_environment_is_in_the_journal(void **state)
 {
     (void)state;
@@ -46,7 +47,7 @@ static void the_environment_is_in_the_journal(void **state)
     }
 }
 
-/* Of a journal that was changed: none, a second one, or half of one. */
+/* A changed journal may have no number, a second one, or half of one. */
 static void an_environment_is_one_number(void **state)
 {
     (void)state;

@@ -65,9 +65,9 @@ static void who_ended_well_needs_not_have_said_so(void **state)
     end_scene(scene);
 }
 
-/* The process is seen to be dead before it is known how it ended, and its LEAVE is lost. What is
- * trained is kept until then, also where another worker has joined, which does not have the model.
- */
+/* The process is seen to be dead before it is known how it ended, and its LEAVE is lost. The
+ * trained steps are kept until then, even if another worker has joined, which does not have the
+ * model. */
 static void who_may_have_ended_well_is_not_dead_before_its_cause_is_known(void **state)
 {
     (void)state;
@@ -120,7 +120,7 @@ static void nothing_is_granted_after_a_restart_before_all_have_said_what_they_ho
 }
 
 /* After every record that was ever appended: the log, the members and the term are those of the
- * records before, and what was not committed there can be committed again, once. */
+ * records before, and steps that are not committed there can be committed again, once. */
 static void a_restart_after_any_record(void **state)
 {
     (void)state;
@@ -152,7 +152,7 @@ static void a_restart_after_any_record(void **state)
     }
 }
 
-/* As those that do not know of the newest generation yet. */
+/* A report of a member that does not know of the newest generation yet. */
 static void reports_of(struct scene *scene, uint64_t who, uint64_t generation)
 {
     const struct wire_message m = {
@@ -161,8 +161,9 @@ static void reports_of(struct scene *scene, uint64_t who, uint64_t generation)
     assert_int_equal(says(scene, who, m), 0);
 }
 
-/* Its first step is shared by those that had the state when it began: all must be told of the same
- * ones, also who hears of it from another coordinator, or when others have loaded it meanwhile. */
+/* The first step of a generation is shared by the members that had the state when it began: all
+ * members must be informed of the same ones, even if they get OPEN from another coordinator, or
+ * when others have loaded the state meanwhile. */
 static void a_generation_is_opened_for_all_with_the_same_words(void **state)
 {
     (void)state;
@@ -210,7 +211,7 @@ static void all_die_and_the_log_goes_back_to_the_checkpoint(void **state)
     end_scene(scene);
 }
 
-/* The others say that they have lost it: it has been silent to them for 0.9 s already. */
+/* The others report that they have lost it: it has been silent to them for 0.9 s already. */
 static void who_alone_is_late_and_was_lost_is_waited_for_shortly(void **state)
 {
     (void)state;
@@ -236,7 +237,7 @@ static void who_alone_is_late_and_was_lost_is_waited_for_shortly(void **state)
     end_scene(scene);
 }
 
-/* The coordinator and its members end together, and others join. */
+/* The coordinator and its members end at the same time, and others join. */
 static void who_is_gone_in_the_next_term_is_not_waited_for(void **state)
 {
     (void)state;
@@ -257,7 +258,7 @@ static void who_is_gone_in_the_next_term_is_not_waited_for(void **state)
     end_scene(scene);
 }
 
-/* They may have ended as the last step was acknowledged: nothing is trained once more. */
+/* They may have ended when the last step was acknowledged: nothing is trained again. */
 static void who_is_gone_after_the_last_step_has_ended_well(void **state)
 {
     (void)state;
@@ -293,7 +294,7 @@ static void who_is_silent_for_a_lease_is_given_up(void **state)
     reports(scene, 1, 0, 0, 0, true);
     assert_int_equal(sent_to(scene, 1, WIRE_OPEN)->members, 1);
     assert_int_equal(scene->lost, 2);
-    assert_int_equal(scene->reason, RENDEZVOUS_SILENT); /* its process may be there, stopped */
+    assert_int_equal(scene->reason, RENDEZVOUS_SILENT); /* its process may exist, but be stopped */
     asks(scene, 1, BATCH);
     assert_int_equal(sent_to(scene, 1, WIRE_GRANT)->range.first, 0);
     end_scene(scene);

@@ -1,7 +1,8 @@
 /* The arbiter in small scenes: a limit of steps, which ends a job in the middle of an epoch. */
 #include "coordinator/scenes/fixture.h"
 
-/* Two members, and a coordinator that was told the limit once: the journal has it then. */
+/* Makes a scene of two members, and a coordinator with a limit in its options: the journal has the
+ * limit from then on. */
 static struct scene *limited_scene(uint64_t steps)
 {
     max_steps = steps;
@@ -11,8 +12,8 @@ static struct scene *limited_scene(uint64_t steps)
     return scene;
 }
 
-/* Two of three steps, with restarts between them, of a journal that is compacted and of one that is
- * not. */
+/* The job does two of three steps, with restarts between them, of a compacted journal and of one
+ * that is not compacted. */
 static void a_limit_ends_the_job_in_the_middle_of_an_epoch(void **state)
 {
     (void)state;
@@ -77,7 +78,8 @@ static void a_step_beyond_the_limit_is_a_contradiction(void **state)
     end_scene(scene);
 }
 
-/* One of two dies in it: the other was prepared, and it counts, or was not, and does it alone. */
+/* One of two members dies in the last step. If the other one was prepared, the step counts; if not,
+ * it does the step alone. */
 static void the_generation_changes_at_the_last_step(void **state)
 {
     (void)state;
@@ -106,8 +108,8 @@ static void the_generation_changes_at_the_last_step(void **state)
     }
 }
 
-/* All die after the last step and before they have ended: the log goes back, and the limit is its.
- */
+/* All members die after the last step, before they have ended: the log goes back, and the limit
+ * still holds. */
 static void undone_steps_do_not_count(void **state)
 {
     (void)state;
@@ -133,7 +135,7 @@ static void undone_steps_do_not_count(void **state)
     end_scene(scene);
 }
 
-/* The same again is no other one. */
+/* The same limit again is not another one. */
 static void the_limit_of_a_journal_cannot_be_another(void **state)
 {
     (void)state;
@@ -152,7 +154,7 @@ static void the_limit_of_a_journal_cannot_be_another(void **state)
     }
 }
 
-/* Of a journal that was changed: none, or a second one. */
+/* A changed journal may have no number, or a second one. */
 static void a_limit_is_one_number(void **state)
 {
     (void)state;

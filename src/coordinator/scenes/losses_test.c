@@ -12,7 +12,8 @@ static void ticks(struct scene *scene, int64_t ms)
     }
 }
 
-/* Passes of 2 s: 20 of them, then it is expelled, as the other one waits. */
+/* A pass may take 20 times the usual 2 s; then its worker is expelled, because the other one
+ * waits. */
 static void who_does_not_come_back_is_expelled(void **state)
 {
     (void)state;
@@ -26,7 +27,7 @@ static void who_does_not_come_back_is_expelled(void **state)
     }
     has_at_hand(scene, 1, 0, 4);
     has_at_hand(scene, 2, 4, 4);
-    ticks(scene, 60000); /* both compute: nobody waits */
+    ticks(scene, 60000); /* both compute: neither waits */
     assert_int_equal(scene->hangs, 0);
     has_at_hand(scene, 1, 0, 0);
     has_at_hand(scene, 2, 0, 0);
@@ -57,7 +58,7 @@ static void a_first_pass_may_take_long(void **state)
     end_scene(scene);
 }
 
-/* A model that is compiled is compiled anew for the last, smaller micro-batch of an epoch. */
+/* A compiled model is compiled again for the last, smaller micro-batch of an epoch. */
 static void a_pass_of_another_size_may_take_long(void **state)
 {
     (void)state;
@@ -110,7 +111,7 @@ static void expect_loss(const struct scene *scene, uint64_t count, const char *n
     assert_int_equal(losses->list[losses->kept - 1].reason, RENDEZVOUS_DIED);
 }
 
-/* Also of who was lost after a restart, and when the journal is one record. */
+/* This includes workers that were lost after a restart, and a compacted journal. */
 static void who_was_lost_is_in_the_journal(void **state)
 {
     (void)state;
@@ -141,7 +142,7 @@ static void enrolls(struct scene *scene, uint64_t who)
     assert_int_equal(says(scene, who, enroll), 0);
 }
 
-/* Whichever of the two is lost first: people are told once. */
+/* Whichever of the two is lost first: the loss is reported once. */
 static void a_process_that_trains_and_works_by_leases_is_one_loss(void **state)
 {
     (void)state;
@@ -158,7 +159,7 @@ static void a_process_that_trains_and_works_by_leases_is_one_loss(void **state)
         reports(scene, 1, 0, 0, 0, true);
         feed(scene, (struct arbiter_event){.kind = ARBITER_DEAD, .incarnation = leaser});
         expect_loss(scene, 1, "two");
-        assert_int_equal(scene->told, 1 + leaser_first); /* that a member is out is to be known */
+        assert_int_equal(scene->told, 1 + leaser_first); /* it reports that 2 is out */
         begin(scene, scene->journaled);
         expect_loss(scene, 1, "two");
         joins_as(scene, UINT64_C(1) << 48 | 1, (struct wire_text){"one", 3});

@@ -90,7 +90,7 @@ static void other_records_than_the_plan_are_a_contradiction(void **state)
     }
 }
 
-/* Two steps are lost with all members; the plan begins again after the checkpoint, also of a data
+/* Two steps are lost with all members; the plan begins again after the checkpoint, also for a data
  * set that was declared later. */
 static void a_plan_goes_back_to_the_checkpoint(void **state)
 {
@@ -121,7 +121,7 @@ static void breaks_off(struct scene *scene, uint64_t who)
     says(scene, who, (struct wire_message){.kind = WIRE_LEAVE, .leave.broken_off = true});
 }
 
-/* Their programs have ended their loops: nobody would ever train the rest. */
+/* Their programs have ended their loops: no worker would ever train the rest. */
 static void a_job_of_which_all_workers_break_off_has_failed(void **state)
 {
     (void)state;
@@ -131,7 +131,7 @@ static void a_job_of_which_all_workers_break_off_has_failed(void **state)
     reports(scene, 1, 1, 0, 0, true);
     reports(scene, 2, 1, 0, 0, true);
     assert_int_equal(scene->lost, 1);
-    assert_string_equal(scene->failure, ""); /* the other one goes on */
+    assert_string_equal(scene->failure, ""); /* the other one continues */
     breaks_off(scene, 2);
     reports(scene, 2, 1, 0, 0, true);
     assert_string_equal(scene->failure,
@@ -142,7 +142,8 @@ static void a_job_of_which_all_workers_break_off_has_failed(void **state)
     end_scene(scene);
 }
 
-/* Who was killed comes back, who was asked to leave has a successor, who waits goes on. */
+/* A worker that was killed comes back, one that was asked to leave has a successor, and one that
+ * waits continues. */
 static void a_job_goes_on_where_another_may_come(void **state)
 {
     (void)state;

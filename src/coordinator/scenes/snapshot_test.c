@@ -1,7 +1,7 @@
 /* The arbiter in small scenes: the journal as one snapshot, and bytes in it that are wrong. */
 #include "coordinator/scenes/fixture.h"
 
-/* After each step of a job: what the snapshot gives is what the records gave. */
+/* After each step of a job, the snapshot gives the same state as the records. */
 static void a_snapshot_takes_the_place_of_all_records(void **state)
 {
     (void)state;
@@ -39,7 +39,8 @@ static void a_snapshot_takes_the_place_of_all_records(void **state)
     }
 }
 
-/* Whatever a disk makes of it, it is refused with a sentence, or is something else. */
+/* Whatever a disk makes of the snapshot, it is refused with an error text, or has another
+ * meaning. */
 static void a_snapshot_with_a_wrong_byte(void **state)
 {
     (void)state;
@@ -72,7 +73,7 @@ static void a_snapshot_with_a_wrong_byte(void **state)
     end_scene(scene);
 }
 
-/* The journal comes from a disk: what is no record of ours is refused with a sentence. */
+/* The journal comes from a disk: a record that is not valid is refused with an error text. */
 static void records_that_are_none_of_ours(void **state)
 {
     (void)state;

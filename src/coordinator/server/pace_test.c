@@ -100,7 +100,7 @@ static void a_death_in_a_recovery_is_of_the_same_one(void **state)
     assert_int_equal(s.pace.recoveries[0].ms, 40);
 }
 
-/* Closed at the end of a step, which goes on meanwhile. */
+/* The generation is closed at the end of a step, which continues meanwhile. */
 static void a_join_costs_what_passed_since_the_last_step(void **state)
 {
     (void)state;
@@ -130,7 +130,8 @@ static void a_coordinator_was_away_until_it_hears_of_a_step(void **state)
     assert_false(step(&s, STEP_MS));
 }
 
-/* All were stopped with it, as by muster suspend: others begin with the checkpoint. */
+/* All workers were stopped together with the coordinator, as by muster suspend: others begin with
+ * the checkpoint. */
 static void where_no_worker_has_trained_meanwhile_nothing_is_said_of_that(void **state)
 {
     (void)state;
@@ -195,7 +196,7 @@ static void the_rate_is_that_of_the_last_seconds(void **state)
         pace_sample(&pace, i * 250, (uint64_t)(i < 60 ? i * 25 : 60 * 25 + (i - 60) * 100));
     }
     assert_true(pace_rate(&pace) == 400);
-    pace_sample(&pace, 30000, 0); /* back to a checkpoint: no rate below 0 */
+    pace_sample(&pace, 30000, 0); /* back at a checkpoint: no rate below 0 */
     assert_true(pace_rate(&pace) == 0);
     assert_int_equal(pace_seconds_left(100, 300, 100), 3);
     assert_int_equal(pace_seconds_left(300, 300, 0), 0);

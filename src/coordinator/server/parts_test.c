@@ -67,8 +67,8 @@ static void a_table_has_what_was_added_and_not_removed(void **state)
     server_table_done(&table);
 }
 
-/* What cannot be sent at once is sent later, in order; a frame lives as long as a queue holds it.
- */
+/* Bytes that cannot be sent at once are sent later, in order; a frame exists as long as a queue
+ * holds it. */
 static void a_queue_keeps_the_order(void **state)
 {
     (void)state;

@@ -58,7 +58,7 @@ static void a_port_refuses_once_its_process_has_ended(void **state)
     uint8_t address[WIRE_ADDRESS_BYTES];
     listen_at("127.0.0.1", &endpoint, address);
     assert_false(is_refused(address));
-    assert_false(is_refused(address)); /* nobody takes what was connected: its process is stopped */
+    assert_false(is_refused(address)); /* no process accepts the connections: it is stopped */
     muster_endpoint_close(endpoint);
     assert_true(is_refused(address));
 }

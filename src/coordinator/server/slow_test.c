@@ -10,7 +10,7 @@ struct scene {
     uint64_t version;
     uint64_t generation;
     uint64_t records[WORKERS];
-    int named; /* the last one that was, -1 */
+    int named; /* the worker that was named last; -1: none */
 };
 
 static void begin(struct scene *s)
@@ -26,7 +26,7 @@ static void on_named(void *data, size_t index)
     ((struct scene *)data)->named = (int)index;
 }
 
-/* Lets a second pass: own[i] milliseconds of a step are worker i's, of shares[i] records. */
+/* A second passes: worker i needs own[i] milliseconds of a step for shares[i] records. */
 static void second(struct scene *s, const uint64_t own[WORKERS], const uint64_t shares[WORKERS])
 {
     s->version += 10;
@@ -90,7 +90,7 @@ static void a_moment_or_a_trifle_names_nobody(void **state)
     assert_int_equal(s.named, -1);
 }
 
-/* What was measured with other shares does not count. */
+/* Times that were measured with other shares do not count. */
 static void a_generation_begins_anew(void **state)
 {
     (void)state;

@@ -33,7 +33,7 @@ union name {
     struct sockaddr_in inet;
 };
 
-/* Any address of that family. */
+/* Listens at any address of that family. */
 static int listen_at(int family, union name *ret, socklen_t *ret_bytes)
 {
     *ret = (union name){.any.sa_family = (sa_family_t)family};
@@ -49,8 +49,8 @@ static int listen_at(int family, union name *ret, socklen_t *ret_bytes)
     return listener;
 }
 
-/* A process that is connected to us and waits to be killed; `code` >= 0: it exits when told.
- * `space` is what it says its PID to be a number of. */
+/* Starts a process that connects to this one and waits to be killed; `code` >= 0: it exits when
+ * asked. `space` is the PID space that its HELLO names. */
 static void start_at(struct worker *w, int code, int family, uint64_t space)
 {
     union name name;
@@ -59,7 +59,7 @@ static void start_at(struct worker *w, int code, int family, uint64_t space)
     w->pid = fork();
     if (w->pid == 0) {
         char byte;
-        signal(SIGSEGV, SIG_DFL); /* cmocka has one of its own */
+        signal(SIGSEGV, SIG_DFL); /* cmocka has a handler of its own */
         int fd = socket(family, SOCK_STREAM, 0);
         bool told = connect(fd, &name.any, size) == 0 && read(fd, &byte, 1) == 1;
         _exit(told ? code : 99);
@@ -102,7 +102,7 @@ static void expect(struct worker *w, bool waited_for, enum arbiter_cause cause, 
         assert_int_equal(waitpid(w->pid, NULL, 0), w->pid);
     }
     enum arbiter_cause said = await_cause(w, got);
-    if (said != ARBITER_CAUSE_PENDING) { /* a kernel before 6.15 does not tell */
+    if (said != ARBITER_CAUSE_PENDING) { /* a kernel before 6.15 does not report it */
         assert_int_equal(said, cause);
         assert_string_equal(got, text);
     } else {
@@ -147,7 +147,7 @@ static void who_exits_is_known_by_its_code(void **state)
     }
 }
 
-/* The kernel does not say who is at the other end: it is believed, where it can be true. */
+/* The kernel does not know the process at the other end: HELLO is believed if it can be true. */
 static void of_tcp_processes_of_this_machine_are_watched(void **state)
 {
     (void)state;
@@ -165,7 +165,7 @@ static void of_tcp_processes_of_this_machine_are_watched(void **state)
     }
 }
 
-/* As one that begins again does, which has no connection yet. */
+/* This is what a coordinator does that begins again, and has no connection yet. */
 static void a_process_is_found_again_or_is_known_to_be_gone(void **state)
 {
     (void)state;
