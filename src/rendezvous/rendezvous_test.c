@@ -70,7 +70,7 @@ static struct rendezvous *fresh(uint32_t first_size)
     return s;
 }
 
-/* Generation 1 of processes 1 and 2. */
+/* Returns a state with generation 1 of processes 1 and 2. */
 static struct rendezvous *running(void)
 {
     struct rendezvous *s = fresh(2);
@@ -100,7 +100,7 @@ static void the_log_is_durable_before_it_is_acknowledged(void **state)
     free(s);
 }
 
-/* An ACK that comes before its step is applied says nothing to a member: it is told again. */
+/* A member ignores an ACK that comes before it has applied the step: the ACK is sent again. */
 static void a_durable_step_is_acknowledged_to_each_that_brings_it(void **state)
 {
     (void)state;
@@ -130,7 +130,7 @@ static void a_death_closes_and_the_generation_is_durable_before_it_opens(void **
     free(s);
 }
 
-/* Also where all were to close at the end of the step: it is given up. */
+/* This is so even if all members were to close at the end of the step: the step is given up. */
 static void what_members_have_to_know_opens_the_generation_anew(void **state)
 {
     (void)state;
@@ -153,7 +153,8 @@ static void what_members_have_to_know_opens_the_generation_anew(void **state)
     free(s);
 }
 
-/* Of two joiners there is room for one, the older; the other one comes in the place of a member. */
+/* Of two joiners there is room for one, the older one; the other one takes the place of a member
+ * later. */
 static void there_are_no_more_members_than_the_most(void **state)
 {
     (void)state;
@@ -170,7 +171,7 @@ static void there_are_no_more_members_than_the_most(void **state)
     expect(s, report, "generation 1 SYNC");
     expect(s, DURABLE, "OPEN>1 1 OPEN>2 1 OPEN>3 1");
     expect(s, EVENT(COMMITS, .incarnation = 1, .generation = 2, .first = 2, .version = 2),
-           "log 2 SYNC"); /* and nobody closes for who waits */
+           "log 2 SYNC"); /* and no generation is closed for a joiner that waits */
     expect(s, DURABLE, "ACK>1 2 ACK>2 2 ACK>3 2");
     expect(s, EVENT(DEAD, .incarnation = 2), "CLOSE>1 CLOSE>3 AWAIT");
     report.generation = 2;
@@ -184,7 +185,7 @@ static void there_are_no_more_members_than_the_most(void **state)
     free(s);
 }
 
-/* Ranks are slots: the first workers have them in the order in which they came. */
+/* Ranks are slots: the first workers get them in the order in which they came. */
 static void who_comes_has_the_rank_of_one_that_is_gone(void **state)
 {
     (void)state;
@@ -235,7 +236,8 @@ static void the_silent_are_left_out_and_then_unknown(void **state)
     free(s);
 }
 
-/* Whichever of its connections is heard of first; one of them alone says little. */
+/* The order in which the ends of its connections are reported does not matter; one of them alone
+ * says little. */
 static void who_has_lost_both_its_connections_is_not_waited_for(void **state)
 {
     (void)state;
@@ -257,7 +259,7 @@ static void who_has_lost_both_its_connections_is_not_waited_for(void **state)
     free(s);
 }
 
-/* It is about to report over its new one, or, where the coordinator is a new one, to connect. */
+/* It will report over its new connection, or, if the coordinator is a new one, connect. */
 static void who_comes_back_is_waited_for(void **state)
 {
     (void)state;
@@ -289,7 +291,8 @@ static void who_comes_back_is_waited_for(void **state)
     free(s);
 }
 
-/* Who alone has the model, as far as anybody knows, is not given up for it. */
+/* A member that is the only one with the model, as far as is known, is not given up because of
+ * this. */
 static void who_has_the_model_is_waited_for_without_connections(void **state)
 {
     (void)state;
@@ -303,8 +306,8 @@ static void who_has_the_model_is_waited_for_without_connections(void **state)
     free(s);
 }
 
-/* Of two coordinators, the one that was allowed to begin later has the higher term, whatever the
- * journal has lost. */
+/* Of two coordinators, the one that may begin later has the higher term, whatever the journal has
+ * lost. */
 static void a_term_is_not_below_the_least(void **state)
 {
     (void)state;
@@ -392,7 +395,7 @@ static void a_checkpoint_is_told_once_it_is_durable(void **state)
     free(s);
 }
 
-/* Versions 1 and 2 have checkpoints, and nobody is left. */
+/* Returns a state in which versions 1 and 2 have checkpoints, and no member is left. */
 static struct rendezvous *restored(void)
 {
     struct rendezvous *s = running();
@@ -445,7 +448,7 @@ static void a_checkpoint_that_was_trained_from_can_be_read(void **state)
     free(s);
 }
 
-/* A state that was just restored, and lost again, is not told to be saved. */
+/* No member is asked to save a state that was just restored and lost again. */
 static void nothing_is_saved_before_a_step_follows_the_restored_state(void **state)
 {
     (void)state;
@@ -472,7 +475,8 @@ static void the_younger_of_two_that_cannot_reach_each_other_goes(void **state)
     free(s);
 }
 
-/* Where the younger has the state and the other one does not yet, the other one goes. */
+/* If the younger one has the state, and the other one does not have it yet, the other one is left
+ * out. */
 static void who_alone_has_the_state_does_not_go(void **state)
 {
     (void)state;
@@ -503,7 +507,7 @@ static void the_job_is_done_when_the_last_has_finished(void **state)
     free(s);
 }
 
-/* Found by test/simulation, as are the three that follow. */
+/* This fault was found by test/simulation, as were the following three. */
 static void a_last_member_that_leaves_is_let_go(void **state)
 {
     (void)state;
@@ -552,7 +556,7 @@ static void a_full_log_without_a_model_is_trained_again(void **state)
     free(s);
 }
 
-/* Also of the index, by which processes are found. */
+/* This includes the index by which processes are found. */
 static void a_copy_of_the_bytes_is_a_copy_of_the_state(void **state)
 {
     (void)state;
