@@ -29,7 +29,8 @@ static void steps_follow_each_other(void **state)
     assert_true(end.epoch == 2 && end.position == 0);
 }
 
-/* It is as large as it was, wherever the generation begins: who has computed some of it goes on. */
+/* The step is as large as before, wherever the generation begins, so that a worker that has
+ * computed a part of it continues. */
 static void the_step_after_the_base_stays_as_it_was(void **state)
 {
     (void)state;
@@ -89,7 +90,7 @@ static void numbers_from_outside_are_checked(void **state)
     }
     bad[0].version = 4;
     bad[1].position = 11;
-    bad[2].epoch = 2; /* in which there is no position */
+    bad[2].epoch = 2; /* in which this position does not exist */
     bad[3].epoch = 3, bad[3].position = 0;
     bad[4].next = 0;
     bad[5].later = 0;

@@ -100,8 +100,9 @@ static double chi_square(const uint32_t *counts, size_t cells, double expected)
     return sum;
 }
 
-/* Where a record comes is evenly spread over seeds, for each part of the order: 255 degrees of
- * freedom less the rows' and columns' fixed sums, 225; the bounds are 5 standard deviations off. */
+/* The position of a record is evenly distributed over seeds, for each part of the order: 255
+ * degrees of freedom less the rows' and columns' fixed sums, 225; the bounds are 5 standard
+ * deviations away. */
 static void positions_and_records_are_independent(void **state)
 {
     (void)state;
@@ -122,7 +123,8 @@ static void positions_and_records_are_independent(void **state)
     }
 }
 
-/* How far it is from a record to the next one in the order, of one large shuffle. */
+/* The distance from a record to the next one in the order, in one large shuffle, is evenly
+ * distributed. */
 static void neighbours_are_independent(void **state)
 {
     (void)state;
@@ -139,7 +141,7 @@ static void neighbours_are_independent(void **state)
     assert_true(sum > 255 - 5 * 22.6 && sum < 255 + 5 * 22.6);
 }
 
-/* All 24 orders of four records, and all 120 of five, come about equally often. */
+/* All 24 orders of four records, and all 120 of five, occur about equally often. */
 static void small_orders_are_all_reached(void **state)
 {
     (void)state;
@@ -166,7 +168,8 @@ static void small_orders_are_all_reached(void **state)
     }
 }
 
-/* Records that two shuffles have at the same position: one on average, whatever differs. */
+/* The number of records that two shuffles have at the same position is one on average, whatever
+ * differs. */
 static void epochs_data_sets_and_seeds_are_unrelated(void **state)
 {
     (void)state;

@@ -42,7 +42,7 @@ static void a_step_may_come_in_pieces(void **state)
     scene_end(&scene);
 }
 
-/* Nothing of it is done then: the right step still follows. */
+/* Nothing of a refused step is done: the right step can still follow. */
 static void other_records_than_the_next_are_refused(void **state)
 {
     (void)state;
@@ -69,7 +69,7 @@ static void other_records_than_the_next_are_refused(void **state)
     scene_end(&scene);
 }
 
-/* Of each worker: how many a step has is its generation's. */
+/* micro_batches is for each worker: the generation decides how many a step has. */
 static void a_step_has_whole_micro_batches(void **state)
 {
     (void)state;
@@ -143,7 +143,7 @@ static void comes_back(const struct shard_dataset *spec, uint8_t version)
     uint8_t *bytes = malloc(bound);
     assert_non_null(bytes);
     size_t size = shard_snapshot(scene.state, bytes, bound);
-    assert_int_equal(bytes[0], version); /* as it was written before, where that says all */
+    assert_int_equal(bytes[0], version); /* the older format, if it suffices */
     assert_int_equal(shard_restore(bytes, size, 0, &restored), 0);
     free(bytes);
     shard_free(scene.state);

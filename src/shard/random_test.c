@@ -28,13 +28,13 @@ enum {
 };
 
 struct worker {
-    uint64_t incarnation; /* 0: nobody */
+    uint64_t incarnation; /* 0: none */
     bool expired;
     bool waits[DATASETS];
     bool ended[DATASETS];
 };
 
-/* What is in the journal since the last snapshot. */
+/* The entries of the journal since the last snapshot. */
 struct entry {
     struct shard_event event;
     struct shard_dataset spec;
@@ -46,12 +46,12 @@ struct world {
     struct worker workers[WORKERS];
     uint64_t last_incarnation;
     int64_t now_ms;
-    uint64_t holder[DATASETS][EPOCHS][POSITIONS]; /* 0: nobody */
+    uint64_t holder[DATASETS][EPOCHS][POSITIONS]; /* 0: none */
     int done[DATASETS][EPOCHS][POSITIONS];
     bool poisonous[DATASETS][POSITIONS]; /* by record */
     struct shard_dataset spec[DATASETS];
     bool failed;
-    const char *broken; /* NULL, or which invariant */
+    const char *broken; /* NULL, or the name of the invariant */
     struct shard_effects effects;
     uint8_t *snapshot;
     size_t snapshot_bytes;
@@ -197,7 +197,7 @@ static bool was_refused(const struct world *world)
     return world->effects.count > 0 && world->effects.list[0].kind == SHARD_REFUSED;
 }
 
-/* What a restart has to hear of again. */
+/* Feeds an event that must be fed again after a restart. */
 static void feed_and_log(struct world *world, struct shard_event event)
 {
     struct entry *entry = &world->log[world->log_count++];
@@ -232,7 +232,7 @@ static void want(struct world *world, struct worker *worker, uint32_t dataset, u
              .kind = SHARD_WANT, .owner = worker->incarnation, .dataset = dataset, .count = count});
 }
 
-/* All that a worker holds is nobody's. */
+/* The records that a worker holds have no holder any more. */
 static void forget_holder(struct world *world, uint64_t incarnation)
 {
     uint64_t *all = &world->holder[0][0][0];
@@ -249,7 +249,7 @@ static void gone(struct world *world, struct worker *worker)
     feed(world, (struct shard_event){.kind = SHARD_GONE, .owner = incarnation});
 }
 
-/* The n-th run of positions that a worker holds; false: it has fewer. */
+/* Finds the n-th run of positions that a worker holds; false: it has fewer. */
 static bool find_run(const struct world *world, uint64_t incarnation, size_t n,
                      struct shard_range *ret)
 {
@@ -290,7 +290,7 @@ static void crash(struct world *world, struct worker *worker, struct shard_range
     gone(world, worker);
 }
 
-/* A step of one worker: a part of what it holds, from anywhere in it. It crashes at poison. */
+/* A worker does a step: any part of the records that it holds. It crashes at a poisonous record. */
 static void train(struct world *world, struct worker *worker, uint32_t choice)
 {
     struct shard_range run;
@@ -329,7 +329,7 @@ static void give_back(struct world *world, struct worker *worker, uint32_t choic
     }
 }
 
-/* Nobody may commit what it does not hold, nor the same twice. */
+/* No worker may commit records that it does not hold, or the same records twice. */
 static void cheat(struct world *world, uint32_t choice)
 {
     struct shard_part parts[2] = {
@@ -393,7 +393,7 @@ static void report(struct world *world, struct worker *worker)
     }
 }
 
-/* Some workers die meanwhile, and what they held is to do again. */
+/* Some workers die meanwhile, and the records that they held are to do again. */
 static void restart(struct world *world, uint32_t choice)
 {
     shard_free(world->state);
@@ -457,7 +457,7 @@ static bool is_done(const struct world *world)
     return done;
 }
 
-/* Everyone works until all is done: there is an end. */
+/* All workers work until all is done: this must end. */
 static void finish(struct world *world)
 {
     for (int round = 0; round < ROUNDS_MAX && !world->broken && !world->failed; round++) {
@@ -495,7 +495,7 @@ static bool is_aside(const struct world *world, struct shard_range range)
     return false;
 }
 
-/* What is set aside is left out of the epochs after that in which it was named. */
+/* A record that is set aside is left out of the epochs after the one in which it was named. */
 static void assert_all_done(struct world *world)
 {
     for (uint32_t dataset = 0; dataset < DATASETS; dataset++) {
@@ -539,7 +539,7 @@ static void set_up(struct world *world, uint64_t seed)
     feed(world, (struct shard_event){.kind = SHARD_SERVE});
 }
 
-/* NULL, or the invariant that was violated. */
+/* Returns NULL, or the name of the invariant that was violated. */
 static const char *run(uint64_t seed, const uint32_t *moves, size_t count)
 {
     static struct entry log[LOG_MAX];
@@ -566,7 +566,7 @@ static const char *run(uint64_t seed, const uint32_t *moves, size_t count)
     return broken;
 }
 
-/* Fewer moves that violate an invariant, too. */
+/* Finds fewer moves that also violate an invariant. */
 static size_t shrink(uint64_t seed, uint32_t *moves, size_t count)
 {
     uint32_t shorter[MOVES];

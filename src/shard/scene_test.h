@@ -60,7 +60,7 @@ static inline int feed(struct scene *scene, struct shard_event event)
 
 #define assert_effects(scene, expected) assert_string_equal((scene)->text, expected)
 
-/* A state that serves one data set. */
+/* Starts a state that serves one data set. */
 static inline void scene_start(struct scene *scene, const struct shard_dataset *spec)
 {
     scene->state = shard_new(0);

@@ -18,7 +18,7 @@ static void assert_range(struct shard_range range, uint64_t first, uint32_t coun
     assert_int_equal(range.count, count);
 }
 
-/* What a set should be. */
+/* The expected content of a set. */
 struct model {
     bool in[EPOCHS][POSITIONS];
 };
@@ -39,7 +39,7 @@ static void model_fill(struct model *model, struct shard_range range, bool in)
     }
 }
 
-/* The ranges come sorted, apart from each other, and are exactly what is in the model. */
+/* Checks that the ranges are sorted, apart from each other, and exactly those of the model. */
 static void assert_same(const struct shard_set *set, const struct model *model)
 {
     size_t ranges = 0, records = 0;
@@ -119,7 +119,7 @@ static void neighbours_become_one(void **state)
     shard_nodes_done(&nodes);
 }
 
-/* Ranges that 32 bits cannot count stay apart, and are taken for one. */
+/* Ranges that 32 bits cannot count stay apart in nodes, but count as one. */
 static void more_than_32_bits_of_records(void **state)
 {
     (void)state;
@@ -170,8 +170,8 @@ static size_t depth(const struct shard_set *set)
     return turns;
 }
 
-/* Every second position, in ascending, descending and mixed order: ranges of sets move without
- * memory, and the pool gets all back. */
+/* The test takes every second position, in ascending, descending and mixed order: ranges move
+ * between sets without memory, and the pool gets all nodes back. */
 static void ranges_move_between_sets_of_a_pool(void **state)
 {
     (void)state;

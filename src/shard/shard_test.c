@@ -61,7 +61,7 @@ static void what_a_dead_worker_held_comes_first(void **state)
     scene_end(&scene);
 }
 
-/* The two wait in the order in which they asked, and get what comes back. */
+/* The two wait in the order in which they asked, and get the records that come back. */
 static void who_waits_is_served_when_records_come_back(void **state)
 {
     (void)state;
@@ -99,7 +99,7 @@ static void epochs_are_kept_apart(void **state)
     scene_end(&scene);
 }
 
-/* The next epoch is granted, but never in one grant with this one, nor is the third. */
+/* The next epoch is granted, but never in one grant with this one; the third is not granted yet. */
 static void epochs_may_overlap(void **state)
 {
     (void)state;
@@ -165,7 +165,7 @@ static void one_name_is_one_data_set(void **state)
     spec.size = 9;
     feed(&scene, (struct shard_event){.kind = SHARD_SHRINK, .count = 9});
     assert_effects(&scene, "shrunk");
-    feed(&scene, tell); /* by a worker that sees what is left */
+    feed(&scene, tell); /* by a worker that sees the reduced size */
     assert_effects(&scene, "added");
     scene_end(&scene);
 }
@@ -192,7 +192,7 @@ static void a_data_set_that_shrinks(void **state)
     scene_end(&scene);
 }
 
-/* Its records may still be committed, until it is said to be gone. */
+/* Its records may still be committed, until the event GONE. */
 static void a_lease_that_runs_out(void **state)
 {
     (void)state;
@@ -248,7 +248,7 @@ static void a_commit_is_all_or_nothing(void **state)
     scene_end(&scene);
 }
 
-/* The manifest of a step does not say who holds what. */
+/* The manifest of a step does not name the holders of records. */
 static void whoever_holds_it_may_be_left_open(void **state)
 {
     (void)state;
@@ -301,7 +301,7 @@ static void effects_are_bounded(void **state)
     scene_end(&scene);
 }
 
-/* The journal may have a step that its worker had not applied when it said what it holds. */
+/* The journal may have a step that its worker had not applied when it reported its held records. */
 static void a_lease_that_was_committed_in_part(void **state)
 {
     (void)state;
@@ -359,7 +359,7 @@ static void requests_that_make_no_sense_are_refused(void **state)
     scene_end(&scene);
 }
 
-/* With room for three ranges nothing is lost: a step that cannot be done changes nothing. */
+/* With room for three ranges nothing is lost: a step that cannot be carried out changes nothing. */
 static void a_limit_on_ranges(void **state)
 {
     (void)state;

@@ -8,7 +8,7 @@
 
 enum { BILLION = 1000000000, LEASES = 1000000, WORKERS = 1000, LEASE = 16 };
 
-/* Two open epochs, held ranges, suspects, a record set aside. */
+/* Starts a scene with two open epochs, held ranges, suspects, and a record set aside. */
 static void start_full(struct scene *scene)
 {
     struct shard_dataset spec = {.name = "a",
@@ -41,7 +41,7 @@ static size_t take_snapshot(const struct shard_state *state, uint8_t **ret)
     return shard_snapshot(state, *ret, bound);
 }
 
-/* Held records are to do again; all else is as it was, and a snapshot of it is the same. */
+/* Held records are to do again; all else is as before, and a snapshot of it is the same. */
 static void what_was_saved_comes_back(void **state)
 {
     (void)state;
@@ -92,7 +92,7 @@ static void damage_is_refused_or_harmless(void **state)
         shard_free(restored);
         bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
     }
-    assert_true(refused > size * 2); /* a seed or a name may be any */
+    assert_true(refused > size * 2); /* a seed or a name may have any value */
     free(bytes);
     scene_end(&scene);
 }

@@ -97,7 +97,7 @@ static void suspects_wait_for_a_worker_that_holds_nothing(void **state)
     scene_end(&scene);
 }
 
-/* They are in no set, and to do all the same; who has died gets none of them. */
+/* Suspects are in no set, but are to do all the same; a worker that has died gets none of them. */
 static void suspects_are_to_do(void **state)
 {
     (void)state;
@@ -136,7 +136,8 @@ static void suspects_are_to_do(void **state)
     scene_end(&scene);
 }
 
-/* Of a shuffled data set, where it lies elsewhere in each epoch; also as a journal says it. */
+/* The data set is shuffled, so that the record is elsewhere in each epoch; it may also be set aside
+ * by a journal. */
 static void what_is_set_aside_is_in_no_later_epoch(void **state)
 {
     (void)state;
@@ -182,7 +183,7 @@ static void what_is_set_aside_is_in_no_later_epoch(void **state)
     }
 }
 
-/* Every epoch of it is done when it begins: more of them than a step has room to say. */
+/* Every epoch is done when it begins: they are more than the effects of a step have room for. */
 static void a_data_set_of_which_all_is_set_aside_ends(void **state)
 {
     (void)state;
@@ -208,7 +209,7 @@ static void a_data_set_of_which_all_is_set_aside_ends(void **state)
     scene_end(&scene);
 }
 
-/* A worker that is pre-empted while it has suspects costs no try. */
+/* A worker that is pre-empted while it has suspects does not count as a try. */
 static void leaving_is_no_crash(void **state)
 {
     (void)state;
@@ -248,7 +249,8 @@ static void scattered_records_are_tried_one_by_one(void **state)
     scene_end(&scene);
 }
 
-/* Who came back with more than the suspect, after a restart, may have died of the rest. */
+/* A worker that came back with more than the suspect, after a restart, may have died of the other
+ * records. */
 static void of_several_ranges_none_is_named(void **state)
 {
     (void)state;
