@@ -13,7 +13,7 @@ static const uint64_t sums[] = {1, UINT64_MAX};
 static const struct shard_range aside[] = {{1, 0, 41, 1}};
 static const struct wire_member members[] = {{1, true, {{1}, {2}}}, {2, false, {{3}, {4}}}};
 
-/* One of each kind, no field of which is zero. */
+/* One message of each kind, in which no field is zero. */
 static const struct wire_message samples[] = {
     {WIRE_HELLO, 1, .hello = {WIRE_VERSION, 5, {1, 2, 3}, 7, 8}},
     {WIRE_JOIN, 2, .join = {{{9}, {8}}, 77, {"worker-1", 8}}},
@@ -62,7 +62,7 @@ static int64_t written(const struct wire_message *message, uint8_t *bytes)
     return count;
 }
 
-/* Into a room that has just WIRE_ROOM_BYTES bytes, so that a sanitizer sees its end. */
+/* Reads into a room that has exactly WIRE_ROOM_BYTES bytes, so that a sanitizer sees its end. */
 static int read_frame(const uint8_t *bytes, size_t count, struct wire_message *ret,
                       void **ret_memory)
 {
@@ -133,8 +133,8 @@ static void a_data_set_is_read_field_by_field(void **state)
     free(memory);
 }
 
-/* Its last field, where it has one: without it the frame is that of a data set whose steps are all
- * alike. */
+/* The anchor is the last field, if there is one: without it the frame is that of a data set whose
+ * steps are all equal. */
 static void an_anchor_is_there_or_not(void **state)
 {
     (void)state;
@@ -162,7 +162,7 @@ static void an_anchor_is_there_or_not(void **state)
         assert_int_equal(read_frame(bytes, cut, &m, &memory), whole ? 0 : MUSTER_EPROTO);
         free(memory);
     }
-    memset(bytes + plain, 0, ANCHOR_BYTES); /* no other encoding of none */
+    memset(bytes + plain, 0, ANCHOR_BYTES); /* no other encoding of an absent anchor */
     uint32_t length = (uint32_t)(count - WIRE_LENGTH_BYTES);
     memcpy(bytes, &length, sizeof length);
     assert_int_equal(read_frame(bytes, count, &m, &memory), MUSTER_EPROTO);
@@ -189,7 +189,8 @@ static void a_frame_that_is_cut_or_too_long_is_refused(void **state)
     }
 }
 
-/* What a single wrong byte turns into is refused, or is another message, written as it was read. */
+/* A frame with a single wrong byte is refused, or is another message, which is written as it was
+ * read. */
 static void a_wrong_byte_is_refused_or_means_something_else(void **state)
 {
     (void)state;
