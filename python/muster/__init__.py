@@ -1,14 +1,15 @@
 """muster: collectives for data-parallel training; torch.distributed backend "muster".
 
-``import muster.torch`` registers ``torch.distributed`` backend ``muster``. This package itself loads nothing:
-the extension comes with the first use of what is named below.
+``import muster.torch`` registers ``torch.distributed`` backend ``muster``. This package itself loads nothing: the first
+use of a name below loads the extension.
 
 For elastic training, without torch: ``muster.Endpoint`` forms a ``muster.Comm`` from a list of members,
-``muster.Region`` shows memory to others, ``muster.region_read`` reads it (docs/c-api.md says how each behaves).
+``muster.Region`` lets other processes read memory, ``muster.region_read`` reads it (docs/c-api.md says how each
+behaves).
 
-Exceptions: ``muster.Error`` (a RuntimeError) is what libmuster reports, with ``code``, ``name`` and ``rank`` (the
-peer it is about, or -1). ``muster.ConnectionError``, ``muster.TimeoutError`` and every other builtin error that
-include/muster/err.def names are Errors and the builtin of that name.
+Exceptions: ``muster.Error`` (a RuntimeError) is an error that libmuster reports, with ``code``, ``name`` and ``rank``
+(the peer that it concerns, or -1). ``muster.ConnectionError``, ``muster.TimeoutError`` and every other builtin error
+that include/muster/err.def names are Errors and the builtin of that name.
 """
 import importlib
 

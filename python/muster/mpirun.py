@@ -6,9 +6,9 @@ _NAMES = (('OMPI_COMM_WORLD_RANK', 'OMPI_COMM_WORLD_SIZE', 'OMPI_COMM_WORLD_LOCA
 
 
 def arguments(c10d, args, kwargs):
-    """What init_process_group is to get after the backend.
+    """Returns the arguments that init_process_group gets after the backend.
 
-    As with real MPI the arguments' rank and size are ignored in favour of mpirun's; a job's own are kept.
+    As with real MPI, mpirun's rank and size replace those of the arguments; the ranks of a muster job keep their own.
     """
     for rank_name, size_name, local_name in _NAMES:
         if rank_name in os.environ and size_name in os.environ:
@@ -31,26 +31,28 @@ def arguments(c10d, args, kwargs):
 
 
 def _store(rank, size, job):
-    """A shell may run several programs in turn under one mpirun: each rank counts its own."""
+    """Returns a store for the ranks of this mpirun. A shell may run several programs in turn under one mpirun: each rank counts its groups by
+    itself."""
     import tempfile
 
     from torch.distributed import FileStore, PrefixStore
-    folder = os.environ.get('PMIX_SERVER_TMPDIR', '')  # Open MPI's, which it removes
+    folder = os.environ.get('PMIX_SERVER_TMPDIR', '')  # Open MPI's folder, which it removes at the end
     folder = folder if os.access(folder, os.W_OK) else tempfile.gettempdir()
     store = FileStore(f'{folder}/muster-mpi-{job}', size)
     return PrefixStore(f"run{store.add(f'begun/{rank}', 1)}", store)
 
 
 def _job(rank_name):
-    """A name that all ranks of one mpirun on this host share and no other mpirun has: its process, and when that began.
+    """Returns a name that all ranks of one mpirun on this host share, and no other mpirun has: the launcher's process
+    ID, and when the process began.
 
-    The launcher is the nearest process above that is no rank itself, as a shell between mpirun and python is.
+    The launcher is the nearest ancestor that is not a rank itself, as a shell between mpirun and python is.
     """
     pid = os.getppid()
     while _has_variable(pid, rank_name):
         pid = int(_status(pid)[1])
     name = os.environ.get('PMIX_NAMESPACE') or os.environ.get('PMI_JOBID') or 'job'
-    began = _status(pid)[19] if pid else 'outside'  # above us is another PID namespace
+    began = _status(pid)[19] if pid else 'outside'  # the parent is in another PID namespace
     return f'{name}-{pid}-{began}'.replace('/', '_')
 
 
@@ -63,6 +65,6 @@ def _has_variable(pid, name):
 
 
 def _status(pid):
-    """The fields of /proc/PID/stat after the command: the state, the parent, …, number 19 the time it began."""
+    """The fields of /proc/PID/stat after the command: the state, the parent, …, number 19 the time when it began."""
     with open(f'/proc/{pid}/stat', encoding='utf-8', errors='replace') as file:
         return file.read().rpartition(')')[2].split()

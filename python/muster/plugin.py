@@ -1,10 +1,10 @@
-"""The entry points of torch 2.x call this: backend ``muster`` becomes known to torch without an import."""
+"""The entry points of torch 2.x call this module, so that torch knows backend ``muster`` without an import."""
 from muster import redirect
 from muster.backend import register
 
 
 def autoload():
-    """At the end of ``import torch`` (torch.backends). Never fails: that would break torch for everybody."""
+    """Runs at the end of ``import torch`` (entry point torch.backends). It never fails, because that would break torch for every program."""
     try:
         register()
         redirect.patch()

@@ -1,12 +1,11 @@
-"""What torch.distributed itself must learn from its import on: the two functions that make groups, `init_process_group` and
-`new_group`, are wrapped.
+"""Changes torch.distributed from its import on: wraps the two functions that make groups, `init_process_group` and `new_group`.
 
-- MUSTER_BACKEND=muster: a script that says "gloo", or nothing, uses muster.
+- MUSTER_BACKEND=muster: a script that asks for "gloo", or for no backend, uses muster.
 - Backend "mpi", where this torch was built without MPI (PyPI's and Debian's always are), is served by muster (mpirun.py).
 
-A program that makes no group of backend muster runs torch's own functions, with gloo and nccl above all; what is wrapped
-while there is one: torch/wrapping.py. `install` arranges for the wrapping without importing torch; `patch` does it to a
-torch that is there.
+A program that makes no group of backend muster runs torch's own functions, above all with gloo and nccl. torch/wrapping.py says what is
+wrapped while such a group exists. `install` arranges the wrapping without an import of torch; `patch` wraps the functions of a torch that is
+imported.
 """
 import os
 import sys
@@ -15,7 +14,7 @@ from muster.substitution import C10D, substitute, wrapping
 
 
 def install():
-    """Wraps torch.distributed as soon as the program imports it; costs nothing if it never does."""
+    """Wraps torch.distributed as soon as the program imports it; costs nothing if the program never does."""
     if C10D in sys.modules:
         patch()
     elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
@@ -45,12 +44,12 @@ def _patch_safely(module):
 
 
 def _warn(text):
-    import warnings  # not at the top: every python under `muster run` loads this module
+    import warnings  # not at the top, because every python under `muster run` loads this module
     warnings.warn(f'muster: {text}', stacklevel=3)
 
 
 def patch(c10d=None):
-    """Wraps the functions that make groups, once, wherever torch has already copied their names to."""
+    """Wraps the functions that make groups, once, in all modules into which torch has already copied their names."""
     c10d = c10d or sys.modules.get(C10D)
     if c10d is None or hasattr(c10d, '_muster_patched'):
         return
@@ -62,7 +61,7 @@ def patch(c10d=None):
 # -- which backend ---------------------------------------------------------------------------------------------------
 
 def chosen(backend, mpi_available, cuda_available=False):
-    """The backend to use for the one a program asked for, which may be None.
+    """Returns the backend to use in place of the one that a program asked for, which may be None.
 
     >>> os.environ['MUSTER_BACKEND'] = 'muster'
     >>> chosen('gloo', False), chosen('cpu:gloo,cuda:nccl', False), chosen('nccl', False), chosen('mpi', False)
@@ -118,7 +117,7 @@ def _new_group(c10d, original):
     def new_group(*args, **kwargs):
         if len(args) > 2 and args[2] is not None:
             args = (*args[:2], _choose(c10d, args[2]), *args[3:])
-        elif kwargs.get('backend') is not None:  # None: that of the default group
+        elif kwargs.get('backend') is not None:  # None means the backend of the default group
             kwargs['backend'] = _choose(c10d, kwargs['backend'])
         return original(*args, **kwargs)
     return new_group

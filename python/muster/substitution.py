@@ -1,4 +1,4 @@
-"""Puts functions of ours in the place of torch.distributed's. Every python under `muster run` loads this module, without torch.
+"""Replaces functions of torch.distributed with functions of muster. Every python under `muster run` loads this module, without torch.
 """
 import sys
 import types
@@ -7,15 +7,15 @@ C10D = 'torch.distributed.distributed_c10d'
 
 
 def wrapping(original):
-    """functools.wraps, which is imported when something is wrapped."""
+    """Returns functools.wraps(original); functools is imported only when something is wrapped."""
     import functools
     return functools.wraps(original)
 
 
 def substitute(functions):
-    """Puts the value of each in the place of its key, in torch.distributed and in the modules of the program, which may
-    have copied the names before (from torch.distributed import all_reduce). Types are asked for by type(), which is silent:
-    isinstance() reads an object's __class__, and torch 1.13's reduce_op warns of every attribute that is read."""
+    """Replaces each key, a function, with its value, in torch.distributed and in the modules of the program, which may have copied the names
+    before (from torch.distributed import all_reduce). Types are checked by type(), which has no side effects: isinstance() reads an object's
+    __class__, and torch 1.13's reduce_op prints a warning for every attribute that is read."""
     for module in list(sys.modules.values()):
         if not issubclass(type(module), types.ModuleType) or not _may_change(module.__name__):
             continue

@@ -9,7 +9,7 @@
             optimizer.step()
         scheduler.step()
 
-docs/elastic.md says what is guaranteed and what it costs. Nothing of torch is loaded before Job is asked for.
+docs/elastic.md says what is guaranteed and what it costs. torch is not loaded before the first use of Job.
 """
 import importlib
 

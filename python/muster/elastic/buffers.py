@@ -1,8 +1,8 @@
 """Buffers that a forward pass changes: BatchNorm's running statistics, and others (spectral norm's vectors).
 
-All passes of a step begin with the buffers of the step before. What a pass would have made of them is captured, travels as
-the pass's extra, and is applied when the step commits, in the order of the micro-batches: whoever computed which of them,
-and whenever, the buffers are the same on every worker.
+All passes of a step begin with the buffers of the step before. The changes that a pass would make to them are captured, sent as the pass's
+extra, and applied when the step commits, in the order of the micro-batches. So the buffers are the same on every worker, no matter which
+worker computed which micro-batch, and when.
 """
 import contextlib
 import struct
@@ -12,9 +12,9 @@ from torch import nn
 
 from muster.elastic.memory import bytes_of, tensor_of
 
-_HEAD = struct.Struct('<Q')  # 1: the pass had records
-_CALLS = struct.Struct('<Q')  # of the module's forward, in the pass
-_OTHERS_BYTES = 1 << 16  # that are sent with each pass at most, besides statistics
+_HEAD = struct.Struct('<Q')  # 1 if the pass had records
+_CALLS = struct.Struct('<Q')  # calls of the module's forward in the pass
+_OTHERS_BYTES = 1 << 16  # at most so many bytes of other buffers, which are not statistics, are sent with each pass
 
 
 def _size(tensor):
@@ -22,7 +22,7 @@ def _size(tensor):
 
 
 class Hook:
-    """Runs around a module's forward. Whoever copies or pickles the module gets one that does nothing, and needs no muster to be read."""
+    """Runs around a module's forward. A copy or a pickle of the module gets one that does nothing, and can be unpickled without muster."""
 
     def __init__(self, call):
         self.call = call
@@ -31,7 +31,7 @@ class Hook:
         return self.call(*args)
 
     def __reduce__(self):
-        return getattr, (contextlib.nullcontext(), '__exit__')  # takes anything, returns None
+        return getattr, (contextlib.nullcontext(), '__exit__')  # a callable that accepts anything and returns None
 
 
 class Statistics:
@@ -39,9 +39,9 @@ class Statistics:
 
     def __init__(self, module, watching):
         self.module = module
-        self.watching = watching  # whether a pass is under way
+        self.watching = watching  # whether a pass is running
         self.size = _CALLS.size + _size(module.running_mean) + _size(module.running_var)
-        self.kept = None  # while the module runs: its own buffers and momentum
+        self.kept = None  # the module's own buffers and momentum, while it runs with temporary ones
         self.begin()
         self.hooks = [module.register_forward_pre_hook(Hook(self._before)), module.register_forward_hook(Hook(self._after))]
 
@@ -68,7 +68,7 @@ class Statistics:
         momentum = module.momentum
         with torch.no_grad():
             for sums, new in ((self.mean, mean), (self.var, var)):
-                if momentum is None:  # the average of all calls ever
+                if momentum is None:  # the average of all calls so far
                     sums.add_(new)
                 else:
                     sums.mul_(1 - momentum).add_(new, alpha=momentum)
@@ -99,7 +99,7 @@ def _has_statistics(module):
 
 
 class Buffers:
-    """All buffers of a model."""
+    """All buffers of a model that a forward pass changes."""
 
     def __init__(self, model):
         self.watched = False
@@ -117,7 +117,7 @@ class Buffers:
                                       'goes with a pass')
 
     def begin(self):
-        """A pass begins."""
+        """Begins a pass."""
         self.watched = True
         for statistics in self.statistics:
             statistics.begin()
@@ -125,7 +125,7 @@ class Buffers:
         self.versions = [buffer._version for _, buffer in self.large]
 
     def end(self, counts):
-        """The pass's gradient is there: its extra. The buffers are as they were before it."""
+        """Called when the pass's gradient is complete: returns the pass's extra. The buffers are again as they were before the pass."""
         for (name, buffer), version in zip(self.large, self.versions):
             if buffer._version != version:
                 raise NotImplementedError(f'the forward pass changes the buffer {name}, which is too large to go with each '
@@ -138,11 +138,11 @@ class Buffers:
         return b''.join(parts).ljust(self.extra_bytes, b'\0')
 
     def stop(self):
-        """The pass is over, the user's code after it changes buffers as it likes."""
+        """Ends the pass: the code of the user after it may change buffers."""
         self.watched = False
 
     def apply(self, extras):
-        """The step is committed: what its passes, in order, make of the buffers."""
+        """Applies the extras of a committed step's passes, in order, to the buffers."""
         with torch.no_grad():
             for start in range(0, len(extras), self.extra_bytes):
                 extra = extras[start:start + self.extra_bytes]

@@ -1,18 +1,18 @@
 """A DataLoader's worker process that ends by itself: the records that it read are read in the training process.
 
-There they are in flight in a pass: if they end that process, too, the job knows which records it dies of. torch's handler of
-SIGCHLD raises wherever the training process just is; here that happens only while a batch is waited for.
+There the records belong to a pass: if they crash that process, too, the job knows which records did. torch's handler of SIGCHLD raises at any
+place in the training process; with this module it raises only while the process waits for a batch.
 """
 import signal
 import threading
 import weakref
 
 _ENDS_S = 0.2
-_watches, _ours = weakref.WeakSet(), None  # _ours: the handler, once it is set
+_watches, _ours = weakref.WeakSet(), None  # _ours: the handler, after it was set
 
 
 class Died(Exception):
-    """A worker of the DataLoader has ended while a batch of it was waited for."""
+    """A worker process of the DataLoader has ended while the training process waited for a batch of this loader."""
 
 
 def _is_death(error):
@@ -21,14 +21,15 @@ def _is_death(error):
 
 
 def _any_has_ended(batches):
-    """A batch that lies in the memory of a process that has ended cannot be had: torch says so by an error of its socket."""
+    """Whether a worker process has ended. A batch in the memory of an ended process cannot be read: torch then reports an error of its
+    socket."""
     for worker in batches._workers:
         worker.join(_ENDS_S)
     return any(worker.exitcode is not None for worker in batches._workers)
 
 
 def _around(inner):
-    """One handler for all loaders: which of them the process was one of, each finds out."""
+    """Returns one handler for all loaders; each loader finds out whether the process was one of its own."""
     def handler(number, frame):
         try:
             inner(number, frame)
@@ -44,12 +45,13 @@ def _around(inner):
 
 
 def _set_handler():
-    """torch sets its own before the first loader's processes read anything, and that one raises while the loader is still being made."""
+    """Sets our handler around torch's. torch sets its own before the first loader's processes read anything, and that one would raise while
+    the loader is created."""
     global _ours
     from torch.utils.data._utils import signal_handling
     if threading.current_thread() is not threading.main_thread():
         return
-    signal_handling._set_SIGCHLD_handler()  # once in a process
+    signal_handling._set_SIGCHLD_handler()  # sets it only once in a process
     found = signal.getsignal(signal.SIGCHLD)
     if callable(found) and found is not _ours:
         _ours = _around(found)
@@ -57,26 +59,26 @@ def _set_handler():
 
 
 class Watch:
-    """Watches the worker processes of one loader. why: how a worker of this loader or another one has ended, or None. batches: what is
-    waited for, or None."""
+    """Watches the worker processes of one loader. why: how a worker of this loader or another one has ended, or None. batches: the iterator
+    that the process waits for, or None."""
 
     def __init__(self):
         self.why, self.batches = None, None
         _watches.add(self)
 
     def begin(self):
-        """Before the loader begins."""
+        """Called before the loader begins."""
         self.why = None
         _set_handler()
 
     def look(self, batches):
-        """Died, if it is one of theirs that has ended."""
+        """Raises Died if one of the loader's processes has ended."""
         why, self.why = self.why, None
         if why and any(worker.exitcode is not None for worker in getattr(batches, '_workers', ())):
             raise Died(why)
 
     def fetch(self, batches):
-        """The next batch; Died."""
+        """Returns the next batch, or raises Died."""
         self.look(batches)
         self.batches = batches
         try:

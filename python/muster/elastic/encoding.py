@@ -1,7 +1,7 @@
-"""State dicts as text, for what is shared between workers beside tensors: numbers, strings, lists, tuples, dicts, tensors.
+"""Encodes state dicts as text, for the values that workers share besides model tensors: numbers, strings, lists, tuples, dicts, tensors.
 
-Not pickle: bytes that come from another process make no objects here. What is none of these (a function, a generator)
-stays each worker's own: decode() takes it from the state dict that the worker has.
+This is not pickle: bytes from another process cannot create arbitrary objects. Values of other types (a function, a generator) are not shared:
+decode() takes them from the state dict that the worker already has.
 """
 import base64
 import json
@@ -34,7 +34,7 @@ def _encode(value):
     if isinstance(value, dict):
         return {'d': [[_encode(k), _encode(v)] for k, v in value.items()]}
     for plain in _PLAIN[:-1]:
-        if isinstance(value, plain):  # numpy's numbers and enums that are numbers
+        if isinstance(value, plain):  # also numpy's numbers, and enums that are numbers
             return plain(value)
     return {'x': 0}
 
@@ -84,5 +84,5 @@ def encode(value):
 
 
 def decode(data, own=OWN):
-    """The value; own: this worker's, for what could not be encoded."""
+    """Returns the decoded value; own: this worker's value, for parts that could not be encoded."""
     return _decode(json.loads(data), own)

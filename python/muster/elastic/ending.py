@@ -1,7 +1,8 @@
 """How a worker leaves a job before its end: the user's code is unwound, so that nothing after its loop runs.
 
-What stands there (saving the model, printing the accuracy) is meant for a trained model; this worker has half of one.
-Both are SystemExit: no `except Exception` takes them for an error of the training.
+The code after the loop (saving the model, printing the accuracy) is meant for a trained model, and this worker's model
+is not completely trained. The exceptions are of class SystemExit, so that no `except Exception` takes them for an error
+of the training.
 """
 import signal
 import sys
@@ -9,29 +10,29 @@ import traceback
 
 from muster import _muster
 
-LEFT_BY_SIGTERM = 143  # as a shell says it: 128 + SIGTERM
-EXPELLED = 138  # 128 + SIGUSR1: what restartPolicy ExitCode takes for "start it again"
+LEFT_BY_SIGTERM = 143  # as in a shell: 128 + SIGTERM
+EXPELLED = 138  # 128 + SIGUSR1: restartPolicy ExitCode starts a process with this code again
 
 
-FAILED = 65  # as muster.EFAILED: starting it again would not help
-NOTE = 'muster.elastic: '  # at the beginning of what is added to an error
-_WHY_BYTES = 3500  # of a job's failure
+FAILED = 65  # muster.EFAILED: another start would not help
+NOTE = 'muster.elastic: '  # the beginning of each note that is added to an error
+_WHY_BYTES = 3500  # of the reason why a job failed
 _LINE_MAX = 400  # characters of its first line
 
 
 class Left(SystemExit):
-    """This worker has handed its work to the others, as job.leave() or SIGTERM asked for; or the job was done before it came."""
+    """This worker has handed its work to the others, as job.leave() or SIGTERM asked for; or the job was done before this worker joined it."""
 
 
 def came_late():
-    """Left, for a worker that finds the job done: its model is not the trained one."""
+    """Prints the reason and returns Left, for a worker that finds the job already done: its model is not the trained one."""
     print('muster.elastic: the job was done before this worker had joined it', flush=True)
     return Left(0)
 
 
 def left_early(info):
-    """The process ends as if all were well, out of a loop that it has broken off: the others train the rest, and the last one that does so has
-    the job fail."""
+    """Warns when the program leaves the loop before all records are trained. The process then ends with code 0, and the other workers train
+    the rest; if the last one also ends early, the job fails."""
     done, records = info['records_done'], info['records_all']
     if done < records:
         print(f'muster.elastic: this worker ends, and {records - done} of {records} records are not trained: the others train them, and '
@@ -39,33 +40,35 @@ def left_early(info):
 
 
 def say_unused(version):
-    """A loop that steps its optimizer after several batches only loses what the others gave, and where workers count differently their models differ."""
+    """Warns about a loop that steps its optimizer only after several batches: it loses the gradients of the others, and the models differ if
+    workers count differently."""
     print(f'muster.elastic: step {version} is complete, but no optimizer.step() came with its gradient, which is lost. Gradients are accumulated by '
           'micro_batches=: call optimizer.step() after each backward(). This is said once', file=sys.stderr, flush=True)
 
 
 def say_no_gradient(version):
-    """A loop that forgets backward() trains nothing, and would end as if all were well."""
+    """Warns about a loop without backward(): it trains nothing, and would end without an error."""
     print(f'muster.elastic: in step {version} no parameter has got a gradient, of any worker, and the model stays as it is: loss.backward() comes before '
           'optimizer.step(). This is said once', file=sys.stderr, flush=True)
 
 
 class Expelled(SystemExit):
-    """The others went on without this worker, as it was silent for too long; it may be started again."""
+    """The other workers went on without this one, because it was silent for too long; it may be started again."""
 
 
 class Failed(SystemExit):
-    """The job has failed, and the coordinator has said so to all workers: another one's code raised, or records crash workers."""
+    """The job has failed, and the coordinator has reported this to all workers: the code of another worker raised an error, or records crash
+    workers."""
 
 
 def has_failed(error):
-    """Failed, for a worker that hears of it by this error."""
+    """Prints the error by which this worker learns that the job has failed, and returns Failed."""
     print(f'muster.elastic: {error}', flush=True)
     return Failed(FAILED)
 
 
 def add_note(error, note):
-    """To be read below the traceback; before Python 3.11 it is above."""
+    """Adds a note to the error, which is printed below the traceback; before Python 3.11 it is printed above."""
     if hasattr(error, 'add_note'):
         error.add_note(NOTE + note)
     else:
@@ -73,7 +76,8 @@ def add_note(error, note):
 
 
 def _message(error):
-    """In one line. Of an error in a loader's process it is what follows on the traceback there."""
+    """Returns the error's message in one line. If the error comes from a loader's process, its text contains that traceback, and the message
+    is the part after it."""
     lines = [line for line in str(error).splitlines() if line.strip() and not line.startswith(NOTE)]
     if any(line.startswith('Original Traceback') for line in lines):
         lines = lines[max(i for i, line in enumerate(lines) if not line[0].isspace()):]
@@ -81,7 +85,7 @@ def _message(error):
 
 
 def _why(error):
-    """A line, and the end of the traceback: what the coordinator's log has room for."""
+    """Returns a line with the error and the end of the traceback, short enough for the coordinator's log."""
     text = ''.join(traceback.format_exception(type(error), error, error.__traceback__)).replace('\0', '?').rstrip()
     lines = [line.strip() for line in text.splitlines()]
     said = [line[len(NOTE):] for line in lines if line.startswith(NOTE)]
@@ -92,7 +96,7 @@ def _why(error):
 
 
 def _explain(job, error):
-    """BatchNorm does not say where its batch of one record comes from."""
+    """Adds a note to BatchNorm's error, which does not say where its batch of one record comes from."""
     if job is None or job.pass_ is None or len(job.pass_.records) != 1 or 'Expected more than 1 value per channel' not in str(error):
         return
     plan, record = job.plan, job.pass_.records[0]
@@ -102,34 +106,36 @@ def _explain(job, error):
 
 
 def _tell(job, error):
-    """What muster itself raised (a refusal, a coordinator that cannot be reached) is this worker's alone."""
+    """Reports the error to the coordinator. Errors that muster itself raised (a refusal, a coordinator that cannot be reached) concern only
+    this worker, and are not reported."""
     native = None if job is None or job.finished else job.native
     if native is not None and isinstance(error, Exception) and not isinstance(error, _muster.Error):
         _fail(native, error)
 
 
 def tell_error(job, error):
-    """An error of the user's code ends the job: the next worker would meet it, too."""
+    """Ends the job because of an error in the user's code: the next worker would have the same error."""
     _explain(job, error)
     _tell(job, error)
 
 
 def _handlers():
-    """The code of the program's handlers of signals."""
+    """Yields the code objects of the program's signal handlers."""
     for number in signal.valid_signals():
         handler = signal.getsignal(number)
-        handler = getattr(handler, 'func', handler)  # of a functools.partial
+        handler = getattr(handler, 'func', handler)  # if it is a functools.partial
         yield getattr(getattr(handler, '__func__', handler), '__code__', None)
 
 
 def is_by_the_data(error):
-    """Whether it is the data set's own code that has called sys.exit(), and no signal came while it ran."""
+    """Whether the data set's own code has called sys.exit(), and not a signal's handler."""
     codes = {frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)}
     return not isinstance(error, (Left, Expelled, Failed)) and codes.isdisjoint(_handlers())
 
 
 def tell_exit(native, error):
-    """The data set's code has called sys.exit(), of which Python says nothing: that ends the job as an error there does."""
+    """Ends the job after the data set's code has called sys.exit(), as an error there does; Python prints nothing about it, so this function
+    does."""
     traceback.print_exception(type(error), error, error.__traceback__)
     print('muster.elastic: the code of the data set ends this process by SystemExit, and so the job: the next worker would meet it, too',
           file=sys.stderr, flush=True)
@@ -144,11 +150,11 @@ def _fail(native, error):
 
 
 def tell_of_errors(find):
-    """From now on, an error that ends this process ends the job. find(): the job, or None."""
+    """From now on, an error that ends this process ends the job. find() returns the job, or None."""
     before = sys.excepthook
 
     def hook(kind, error, trace):
-        _explain(find(), error)  # a note is read below the traceback
+        _explain(find(), error)  # before the traceback is printed, so that the note is part of it
         before(kind, error, trace)
         sys.stderr.flush()
         _tell(find(), error)

@@ -1,7 +1,7 @@
-"""A loss that is NaN or infinite is told once, where an optimizer updates the model by its gradient.
+"""Reports once that a loss is NaN or infinite, if an optimizer updates the model by its gradient.
 
-In each pass only the loss, one number, is looked at: a worker that meets an odd one knows its records. Gradients and parameters are
-looked at only after that. A GradScaler that skips its step applies nothing, and nothing is told.
+In each pass only the loss, one number, is checked: a worker that finds one that is not finite knows its records. Gradients and parameters are
+checked only after that. A GradScaler that skips its step applies nothing, and then nothing is reported.
 """
 import math
 import sys
@@ -13,7 +13,8 @@ from muster.elastic.slots import params_of
 
 
 def _values(roots):
-    """The absolute values of the losses that backward() was called on; tensors that came with gradients of their own are left out."""
+    """Yields the absolute values of the losses on which backward() was called; larger tensors, for which a gradient was passed, are left
+    out."""
     for one in (roots,) if isinstance(roots, torch.Tensor) else roots or ():
         if one.numel() == 1:
             yield abs(one.item())
@@ -28,33 +29,33 @@ def _are_finite(tensors):
 
 
 def _is_left_to_scaler(optimizer, options):
-    """Whether a GradScaler has given it the gradients as they are, and it skips its step itself (fused=True)."""
+    """Whether a GradScaler has passed unscaled gradients to the optimizer, which then skips its step by itself (fused=True)."""
     return 'grad_scaler' in options or getattr(optimizer, 'found_inf', None) is not None
 
 
 class Losses:
-    """The losses of this worker's passes of the current step that are not finite."""
+    """The losses of the current step, in this worker's passes, that are not finite."""
 
     def __init__(self, model):
         self.model, self.odd, self.told = model, [], False
-        self.ruined = 0  # the step in which the mean was not finite: what follows in it comes from that
+        self.ruined = 0  # the step whose mean was not finite: later losses in it are a consequence
 
     def note(self, pass_, roots):
-        """Called after each backward, while the model is as it was for it."""
+        """Called after each backward, while the model still has the values that were used for it."""
         for value in _values(roots) if not self.told and pass_.records and self.ruined != pass_.version else ():
             if not math.isfinite(value):
                 before = [name for name, param in self.model.named_parameters() if not _are_finite([param.detach()])]
                 self.odd = [one for one in self.odd if one[0].version == pass_.version] + [(pass_, value, before)]
 
     def check(self, pass_, optimizer, options):
-        """Before its step() takes effect."""
+        """Called before the optimizer's step() takes effect."""
         if not self.odd or self.told or _is_left_to_scaler(optimizer, options):
             return
         if not _are_finite(param.grad for param in params_of(optimizer)):
             self.tell(pass_)
 
     def tell(self, pass_):
-        """When parameters were not finite before this update, all workers meet it, and one of them prints it."""
+        """Prints the loss. If parameters were not finite before this update, all workers find such a loss, and only one of them prints it."""
         found = [one for one in self.odd if one[0].version == pass_.version]
         if not found:
             return

@@ -1,7 +1,7 @@
-"""A pass's gradient: taken when backward ends, out of place, flat; and the step's mean, put back where users look for it.
+"""A pass's gradient, which is copied into one flat tensor when backward ends; and the step's mean, which is written to param.grad.
 
-Behind the elements stands one flag per parameter: whether the pass gave it a gradient at all. Their mean tells a
-parameter that no pass of the step used (its gradient stays None, and optimizers leave it alone) from one whose gradient is 0.
+After the elements there is one flag for each parameter: whether the pass gave it a gradient at all. The mean of the flags distinguishes a
+parameter that no pass of the step used (its gradient stays None, and optimizers do not change it) from one whose gradient is 0.
 """
 import threading
 
@@ -18,7 +18,7 @@ def _real(tensor):
 
 
 class Gradient:
-    """The gradient of these parameters, in this order."""
+    """The gradient of the given parameters, in their order."""
 
     def __init__(self, params):
         self.params = params
@@ -34,19 +34,19 @@ class Gradient:
         self.touched = False  # a backward has reached one of the parameters
 
     def watch(self):
-        """From now on touched is set by any backward that reaches a parameter. Returns what ends that."""
+        """From now on, any backward that reaches a parameter sets touched. Returns a function that ends this."""
         def touch(_):
             self.touched = True
         return [param.register_hook(touch) for param in self.params if param.requires_grad]
 
     def clear(self):
-        """Before a pass: its gradient is its own."""
+        """Called before a pass, so that its gradient is only its own."""
         self.touched = False
         for param in self.params:
             param.grad = None
 
     def gather(self):
-        """The parameters' gradients, flat."""
+        """Copies the parameters' gradients into one flat tensor."""
         self.flags.copy_(torch.tensor([param.grad is not None for param in self.params]))
         for param, part in zip(self.params, self.parts):
             grad = param.grad
@@ -66,7 +66,7 @@ class Gradient:
         return not self.flags.any()
 
     def put_back(self):
-        """The mean, which the library has written over the pass's gradient, becomes the parameters'."""
+        """Sets the parameters' gradients to the mean, which the library has written in place of the pass's gradient."""
         for present, param, part in zip(self.flags.tolist(), self.params, self.parts):
             if not present:
                 param.grad = None
@@ -78,18 +78,19 @@ class Gradient:
                 _real(param.grad.detach()).copy_(part)
 
     def zero(self):
-        """In place of a gradient that was taken, and whose step is not complete."""
+        """Sets the gradients to 0 while the step whose pass has given them is not complete."""
         for param in self.params:
             if param.grad is not None:
                 param.grad = torch.zeros_like(param.grad)
 
 
 class BackwardWatch:
-    """Calls `ended` after each outermost backward, on the thread that called it, with what that was called on.
+    """Calls `ended` after each outermost backward, on the thread that called it, with the tensors on which it was
+    called.
 
-    Not by a callback of the engine: that one comes after the first backward within a backward, too (gradient
-    checkpointing), and on the engine's thread. Tensor.backward finds torch.autograd.backward by its name, which is what
-    is replaced here. The jobs of a process share one replacement.
+    It does not use a callback of the engine: the engine would call it also after the first backward within a backward
+    (gradient checkpointing), and on the engine's thread. Tensor.backward finds torch.autograd.backward by its name, and
+    this class replaces that function. The jobs of a process share one replacement.
     """
     depth = 0
     lock = threading.Lock()

@@ -1,7 +1,7 @@
-"""LBFGS's state, as constant memory: it keeps a list of past updates, which grows until it is full.
+"""The state of LBFGS in memory of constant size: LBFGS keeps a list of past updates, which grows until it is full.
 
-Each entry has a row in one matrix from the moment it is shared; what is no row (numbers, and which rows the lists have) goes
-with the rest that is no tensor.
+Each entry gets a row in one matrix when it is first shared. All other state (numbers, and which rows the lists have) is shared with the values
+that are not tensors.
 """
 import torch
 
@@ -20,19 +20,19 @@ class HistorySlots:
         self.rows = 2 * group['history_size'] + len(_VECTORS)
         self.room = torch.zeros(self.rows, sum(param.numel() for param in self.params), dtype=like.dtype, device=like.device)
         self.index = {param: i for i, param in enumerate(self.params)}
-        self.lists = {}  # the rows of their entries
+        self.lists = {}  # for each list, the rows of its entries
 
     def _state(self):
         return self.optimizer.state.get(self.params[0], {})
 
     def _row_of(self, tensor):
-        """The row that the tensor is, or None."""
+        """Returns the number of the row whose memory the tensor is, or None."""
         size = self.room.stride(0) * self.room.element_size()
         offset = tensor.data_ptr() - self.room.data_ptr()
         return offset // size if 0 <= offset < size * self.rows and tensor.numel() == self.room.shape[1] else None
 
     def place(self):
-        """Before the state is shown: what is new gets a row."""
+        """Called before the state is published: new entries get a row."""
         state = self._state()
         self.lists = {name: [self._row_of(tensor) for tensor in state.get(name, [])] for name in _LISTS}
         used = {row for rows in self.lists.values() for row in rows}

@@ -1,8 +1,8 @@
 """A job's worker: the user's loop as a sequence of passes, and its optimizer's step as a transaction.
 
-One call of the user's step function is a pass over one micro-batch. Where its backward ends, the pass's gradient is taken
-and brought to the others; the last pass of a step finds the mean over all records of the step in .grad, and its
-optimizer.step() updates the model. Earlier passes find zeros, and their optimizer.step() has no effect.
+One call of the user's step function is a pass over one micro-batch. When its backward ends, the pass's gradient is taken and summed with the
+others'; the last pass of a step finds the mean over all records of the step in .grad, and its optimizer.step() updates the model. Earlier
+passes find zeros, and their optimizer.step() has no effect.
 """
 import atexit
 import faulthandler
@@ -30,21 +30,22 @@ from muster.elastic.transaction import Transaction
 
 
 class Job:
-    """An elastic job's worker. To be made when model and optimizer are; then job.loader(…) and job.epochs().
+    """An elastic job's worker. Create it after the model and the optimizer; then use job.loader(…) and job.epochs().
 
-    optimizer: any of torch.optim, or a list of them that all step in each pass; transaction() is for several updates in one. scheduler: one or a list:
-    their step() counts committed steps; others (a GradScaler, an exponential moving average) by register().
-    deterministic: True or a seed: equal bits whatever the number of workers and the faults (None: MUSTER_DETERMINISTIC).
+    optimizer: any of torch.optim, or a list of optimizers that all step in each pass; transaction() is for several updates in one pass.
+    scheduler: one or a list: their step() counts committed steps; pass others (a GradScaler, an exponential moving average) to register().
+    deterministic: True or a seed: the result has the same bits for any number of workers and any faults (None: MUSTER_DETERMINISTIC).
     reduction: 'mean' over the step's records, or 'sum' where the loss is a sum. backwards: how often a pass calls backward.
-    micro_batches: of a step, by all workers together (None: MUSTER_MICRO_BATCHES, or as the first worker said, or 1).
-    micro_batches_per_worker: in place of that: a step has so many for each worker, and the global batch grows and shrinks with them
-    (weak scaling): global_batch and micro_batches say what it is. Not with deterministic. (Neither of both:
+    micro_batches: how many a step has, of all workers together (None: MUSTER_MICRO_BATCHES, or the number that the first worker gave, or 1).
+    micro_batches_per_worker: use this in place of micro_batches if a step has so many for each worker, and the global batch follows the number
+    of workers (weak scaling): global_batch and micro_batches return its size. Not possible with deterministic. (If neither is given:
     MUSTER_MICRO_BATCHES_PER_WORKER.)
-    set_aside: a record of which three workers died, one after the other, is left out and listed by the coordinator, in place of
-    failing the job (None: MUSTER_SET_ASIDE, or False); not with transaction().
-    digest_steps: each so many steps the workers compare digests of their states (0: MUSTER_DIGEST_STEPS, or never).
-    checkpoint: a folder that all workers see: when all of them die, training goes on from there (None: MUSTER_CHECKPOINT).
-    The rest as struct muster_elastic_options of muster/elastic.h has it. One thread uses a job.
+    set_aside: a record that has crashed three workers, one after the other, is left out and listed by the coordinator, and the job does not
+    fail (None: MUSTER_SET_ASIDE, or False); not with transaction().
+    digest_steps: every so many steps the workers compare digests of their states (0: MUSTER_DIGEST_STEPS, or never).
+    checkpoint: a folder that all workers can read and write: if all of them die, training goes on from the checkpoint in it (None:
+    MUSTER_CHECKPOINT).
+    The other options are those of struct muster_elastic_options in muster/elastic.h. Only one thread uses a job.
     """
 
     def __init__(self, model, optimizer, scheduler=None, *, deterministic=None, threads=1, reduction='mean', backwards=1,
@@ -66,17 +67,17 @@ class Job:
                             connect_ms=connect_ms, peer_ms=peer_ms, checkpoint=checkpoint and os.fspath(checkpoint),
                             checkpoint_steps=checkpoint_steps, checkpoint_seconds=checkpoint_seconds,
                             checkpoint_keep=checkpoint_keep, digest_steps=digest_steps, set_aside=int(bool(set_aside)),
-                            digest_skip=1,  # the text, which has the stamp of its worker
+                            digest_skip=1,  # the text, which has the stamp of the worker that wrote it
                             environment=0 if self.seed is None else keyed.environment_digest())
         self.plan, self.native, self.others, self.pass_ = None, None, {}, None
-        self.pending = None  # a pass that was asked for, and no batch of it handed out yet
-        self.share = []  # the passes that are this worker's; only with a step function more than the one in hand
+        self.pending = None  # the next pass; its batch was not handed out yet
+        self.share = []  # this worker's passes; more than the current one only with a step function
         self.transaction_, self.took = None, False
         self.finished = self.terminated = self.warned = False
         self.losses = Losses(self.model)
-        self.exited = None  # the SystemExit of the data set's code that ends this process
-        self.joined_at = None  # {'epoch', 'version'} of the first pass with others' state, until somebody has seen it
-        self.before_publish = None  # called before others may read the state
+        self.exited = None  # the SystemExit raised by the data set's code, which ends this process
+        self.joined_at = None  # {'epoch', 'version'} of the first pass after others' state was taken, until it has been read
+        self.before_publish = None  # called before the state is published to the others
         self.info = {}
         for one in self.optimizers:
             wrapping.wrap_optimizer(self, one)
@@ -86,8 +87,8 @@ class Job:
     # ---- before training
 
     def register(self, name, other):
-        """Other state that changes with the steps: a module, or anything with state_dict and load_state_dict. Its step,
-        update and update_parameters take effect once per committed step."""
+        """Registers other state that changes with the steps: a module, or anything with state_dict and load_state_dict.
+        Its step, update and update_parameters take effect once per committed step."""
         if self.native is not None:
             raise RuntimeError('register() comes before the first batch: the others count on the state that they were told of')
         if not isinstance(other, torch.nn.Module) and not (hasattr(other, 'state_dict') and hasattr(other, 'load_state_dict')):
@@ -97,15 +98,16 @@ class Job:
         self.others[name] = other
         advancing = ('step', 'update', 'update_parameters')
         if hasattr(other, 'unscale_'):
-            advancing = ('update',)  # a GradScaler's step calls the optimizer's
+            advancing = ('update',)  # a GradScaler's step calls the optimizer's step
         wrapping.once_per_step(self, other, [name for name in advancing if callable(getattr(type(other), name, None))])
         return other
 
     def loader(self, dataset, batch_size, epochs=1, shuffle=True, seed=0, name='', **options):
-        """A DataLoader's like over dataset: an iteration of it is an epoch, a batch of it the records of one pass.
+        """Returns an object like a DataLoader over dataset: an iteration of it is an epoch, a batch of it has the
+        records of one pass.
 
-        shuffle: True, False, or a number n: blocks of n records are shuffled, and the records in each. The order is the
-        seed's. options: those of torch.utils.data.DataLoader but sampler, batch_sampler and drop_last.
+        shuffle: True, False, or a number n: blocks of n records are shuffled, and the records in each block. The seed
+        determines the order. options: those of torch.utils.data.DataLoader except sampler, batch_sampler and drop_last.
         """
         loader = Loader(self, dataset, batch_size, **options)
         self.plan_for(Plan(len(dataset), batch_size, epochs, shuffle, seed, name))
@@ -119,7 +121,7 @@ class Job:
     # ---- the loop
 
     def epochs(self):
-        """The numbers of the epochs from the one that the job is in, until all are committed."""
+        """Yields the numbers of the epochs, from the job's current epoch, until all are committed."""
         while self.peek() is not None:
             yield self.pending.epoch
 
@@ -132,7 +134,7 @@ class Job:
         for param in [p for one in self.optimizers for p in params_of(one)] + list(self.model.parameters()):
             known[param] = None
         refusals.check_closures(self.optimizers, self.transaction_)
-        if self.before_publish is None:  # scripts of ElasticDL set their scheduler by the epoch
+        if self.before_publish is None:  # ElasticDL's scripts set their scheduler by the epoch
             refusals.say_unknown_schedulers(self)
         self.param_counts = {optimizer: refusals.count_params(optimizer) for optimizer in self.optimizers}
         self.gradient, self.buffers = Gradient(list(known)), Buffers(self.model)
@@ -151,7 +153,7 @@ class Job:
         self.watch.start()
         self.hooks = self.gradient.watch()
         if not faulthandler.is_enabled():
-            faulthandler.enable()  # a crash, and a hang that is ended, show where the code was
+            faulthandler.enable()  # a crash, and a hang that is ended, print where the code was
         atexit.register(_close, weakref.ref(self))
         tell_of_errors(weakref.ref(self))
         self._hear_sigterm()
@@ -170,8 +172,8 @@ class Job:
         signal.signal(signal.SIGTERM, leave)
 
     def transaction(self, function):
-        """The function, which is all of a pass, as one that may step optimizers several times, with gradients of their own,
-        and evaluate closures (LBFGS): what it changes is put back where its step must run again."""
+        """Returns the function, which must be the whole pass, as one that may step optimizers several times, with separate gradients, and
+        evaluate closures (LBFGS): its changes are undone when its step must run again."""
         if self.native is not None:
             raise RuntimeError('transaction() comes before the first batch')
         if self.transaction_ is None:
@@ -183,16 +185,16 @@ class Job:
         return run
 
     def leave(self):
-        """Hands this worker's work to the others at the end of the step; the loop then ends by Left, a SystemExit."""
+        """Hands this worker's work to the others at the end of the step; the loop then ends with Left, a SystemExit."""
         self.open()
         self.native.leave()
 
     def fail(self, error):
-        """The exception ends the job for all workers. One that nobody catches does so by itself."""
+        """Ends the job for all workers because of the exception. An exception that the program does not catch does this by itself."""
         tell_error(self, error)
 
     def close(self):
-        """Leaves the job, if it is not done. The process does so at its end, too."""
+        """Leaves the job, if it is not done. At the end of the process this happens by itself."""
         if self.native is None:
             return
         if self.exited is not None and not self.finished:
@@ -208,12 +210,12 @@ class Job:
         self.finished = True
 
     def at_epoch_end(self):
-        """Whether what is committed is whole epochs: code of the user's comes now, and only then the next pass."""
+        """Whether the committed steps are whole epochs: then the user's code after the loop runs before the next pass."""
         return self.pass_ is not None and self.pending is None and self.pass_.committed \
             and self.info['records_done'] % self.plan.records == 0
 
     def peek(self):
-        """The pass that comes next, as pending; None: the job is done. It is no pass until begin() is called."""
+        """Returns the next pass, as pending, or None when the job is done. It becomes the current pass only when begin() is called."""
         if self.pending is None and not self.finished:
             self.open()
             self._end_pass()
@@ -228,7 +230,7 @@ class Job:
         return self.pending
 
     def fetch(self):
-        """What is to be computed, as the library has it now: pending, and share."""
+        """Asks the library what this worker computes next: sets pending and share."""
         found = self.ask(self.native.next)
         if found is None:
             self._done()
@@ -248,7 +250,7 @@ class Job:
         return bool(self.options['checkpoint'] or os.environ.get('MUSTER_CHECKPOINT'))
 
     def _next_of_share(self):
-        """The next pass of this step whose batch has not been handed out."""
+        """Returns the next pass of this step whose batch has not been handed out."""
         calls = self.transaction_.calls if self.transaction_ is not None and self.transaction_.version else {}
         of_step = [one for one in self.share if one.version == self.transaction_.version] if calls else []
         return next((one for one in of_step if one.micro_batch not in calls), None)
@@ -269,7 +271,7 @@ class Job:
             keyed.restore_random_state(self.random_state)
 
     def _warn_once_of_no_step(self, pass_):
-        if not self.warned and not any(hasattr(other, 'unscale_') for other in self.others.values()):  # a GradScaler has its reasons
+        if not self.warned and not any(hasattr(other, 'unscale_') for other in self.others.values()):  # a GradScaler may skip a step
             self.warned = True
             say_unused(pass_.version)
 
@@ -283,7 +285,7 @@ class Job:
             raise came_late()
 
     def begin(self):
-        """The pending pass begins: its batch is handed out."""
+        """Begins the pending pass: its batch is handed out."""
         pass_ = self.pass_ = self.pending
         self.pending = None
         self.gradient.clear()
@@ -295,29 +297,29 @@ class Job:
         return pass_
 
     def doubles(self, pass_):
-        """Whether the batch has its record twice: BatchNorm cannot train on a batch of one. The mean's gradient is the same."""
+        """Whether the batch has its record twice, because BatchNorm cannot train on a batch of one. The gradient of the mean is the same."""
         return pass_.is_part and len(pass_.records) == 1 and bool(self.buffers.statistics) and not self.sum
 
     def skip(self):
-        """The pass that has begun has no gradient: its batch was for nobody. For callers that know."""
+        """Ends the current pass without a gradient, if nobody used its batch. The caller must be sure of that."""
         self._bring(False)
 
     @property
     def micro_batches(self):
-        """The micro-batches of the current step, of all workers together; the last step of an epoch has fewer. The number is the same on
-        all workers, and whenever the step is tried again. None: there is no step yet, or no more."""
+        """The micro-batches of the current step, of all workers together; the last step of an epoch has fewer. The number is the same on all
+        workers, and whenever the step is tried again. Returns None if there is no step yet, or no more."""
         pass_ = self.pass_ or self.pending
         return None if pass_ is None else pass_.micro_batches
 
     @property
     def global_batch(self):
-        """The same in records, less those that are set aside: what the gradient is a mean over."""
+        """The number of records in the current step, without those that are set aside: the gradient is a mean over these."""
         pass_ = self.pass_ or self.pending
         return None if pass_ is None else pass_.step_records
 
     @property
     def incomplete(self):
-        """Whether the pass under way did not complete its step: nothing of the model may change."""
+        """Whether the current pass has not completed its step: then the model must not change."""
         if self.transaction_ is not None and self.transaction_.running:
             return self.transaction_.dry
         return self.pass_ is not None and not self.pass_.committed
@@ -361,7 +363,7 @@ class Job:
             self._bring(True)
 
     def _bring(self, found):
-        """Brings the pass's gradient; if that completes the step, its mean is put back. Blocks in recovery."""
+        """Hands in the pass's gradient; if that completes the step, the mean is written to the parameters. Blocks during recovery."""
         pass_, gradient = self.pass_, self.gradient
         extra = self.buffers.end(len(pass_.records) if found else 0)
         mine = None
@@ -401,7 +403,7 @@ class Job:
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        if not pass_.given:  # whoever computes gradients without backward()
+        if not pass_.given:  # for a caller that computes gradients without backward()
             self._bring(True)
         if not pass_.committed:
             return loss
@@ -417,7 +419,7 @@ def _close(reference):
         return
     if job.native is not None and not job.finished and job.exited is None:
         if job.terminated or hasattr(sys, 'last_value'):
-            job.native.leave()  # it was ended, and did not end its loop: another may come
+            job.native.leave()  # the process was ended, and did not leave its loop: another one may replace it
         else:
             left_early(job.native.query())
     job.close()

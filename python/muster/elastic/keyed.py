@@ -1,5 +1,5 @@
-"""deterministic=True: what equal bits depend on. Random numbers are drawn by key and not in turn, threads are pinned, and
-the environment has a digest that the coordinator compares. See docs/elastic.md for what that leaves out.
+"""The means for deterministic=True, which gives equal bits. Random numbers are drawn by a key and not in sequence, the number of threads is
+fixed, and the coordinator compares a digest of the environment. docs/elastic.md says what this does not cover.
 """
 import hashlib
 import os
@@ -10,7 +10,7 @@ import torch
 
 
 def key(*parts):
-    """63 bits that depend on each part and on the order of them."""
+    """Returns 63 bits that depend on each part and on the order of the parts."""
     digest = hashlib.blake2b('/'.join(map(str, parts)).encode(), digest_size=8).digest()
     return int.from_bytes(digest, 'little') >> 1
 
@@ -40,7 +40,7 @@ def restore_random_state(state):
 
 
 def shown_random_state():
-    """The same but a GPU's, as tensors and numbers: for a checkpoint."""
+    """Returns the random state except a GPU's, as tensors and numbers, for a checkpoint."""
     version, numbers, gauss = random.getstate()
     numpy = sys.modules.get('numpy')
     shown = {'torch': torch.get_rng_state(), 'python': torch.tensor(numbers), 'gauss': gauss, 'version': version}
@@ -68,13 +68,13 @@ def instruction_set():
 
 
 def pin(threads):
-    """Uses the number of threads that all workers use: sums over another number of threads have other bits."""
+    """Uses the number of threads that all workers use: sums over another number of threads have different bits."""
     torch.set_num_threads(threads)
     torch.use_deterministic_algorithms(True)
 
 
 def environment_digest():
-    """Never 0, which means that nobody cares."""
+    """Returns a digest of the environment. It is never 0, which means that the digest is not compared."""
     parts = [torch.__version__, instruction_set(), torch.get_num_threads()]
     if torch.cuda.is_available():
         parts += [torch.version.cuda, torch.cuda.get_device_name()]
@@ -82,7 +82,7 @@ def environment_digest():
 
 
 def seed_of(deterministic):
-    """None for False; True is seed 0. MUSTER_DETERMINISTIC=SEED is for scripts that cannot say it."""
+    """Returns the seed, or None for False; True is seed 0. MUSTER_DETERMINISTIC=SEED is for scripts that cannot pass it."""
     if deterministic is None:
         text = os.environ.get('MUSTER_DETERMINISTIC', '')
         if text and not text.isdigit():

@@ -1,8 +1,8 @@
 """Batches of the passes as the job's plan has them, fetched ahead by a DataLoader.
 
-What lies ahead is known while nobody comes or goes: the DataLoader, with the user's workers, gets the records of one
-micro-batch for each fetch. Afterwards fetched batches that are still this worker's are used, others are dropped, and a
-batch that was not fetched (a lost worker's) is made at once, before those.
+While no worker joins or leaves, the next batches are known: the DataLoader, with the user's workers, gets the records
+of one micro-batch for each fetch. After a change, fetched batches that still belong to this worker are used, others are
+dropped, and a batch that was not fetched (one of a lost worker) is read at once, before the others.
 """
 import collections
 import ctypes
@@ -39,7 +39,7 @@ class Items:
             raise
 
     def _name(self, error, record):
-        """An error that a record is the cause of says which one."""
+        """Adds to an error which record caused it."""
         note = f'record {record} of {self.records} cannot be read'
         now = len(self.dataset) if hasattr(self.dataset, '__len__') else self.records
         if now < self.records:
@@ -51,7 +51,7 @@ class Items:
 
 
 class Collate:
-    """The user's, but for fetches of nothing."""
+    """The user's collate function, except for empty fetches."""
 
     def __init__(self, inner):
         self.inner = inner
@@ -61,7 +61,7 @@ class Collate:
 
 
 class WorkerInit:
-    """A loader's worker ends with its parent, which may be killed: it holds copies of the parent's descriptors."""
+    """Lets a loader's worker end when its parent is killed: the worker holds copies of the parent's descriptors."""
 
     def __init__(self, inner):
         self.inner = inner
@@ -76,7 +76,7 @@ class WorkerInit:
 
 
 class Feed:
-    """The DataLoader's batch sampler: the micro-batches that are wanted next and under way in no worker."""
+    """The DataLoader's batch sampler: yields the micro-batches that are needed next and that no worker process is reading."""
 
     def __init__(self, loader):
         self.loader = loader
@@ -95,7 +95,7 @@ _NOTHING = (0, ())
 
 
 class Loader:
-    """Iterates over one epoch, from where the job is; endless: over all of them."""
+    """Iterates over one epoch, from the job's current position; if endless, over all epochs."""
 
     def __init__(self, job, dataset, batch_size, endless=False, read=None, num_workers=0, collate_fn=None,
                  worker_init_fn=None, prefetch_factor=None, **options):
@@ -105,7 +105,7 @@ class Loader:
             raise ValueError(f'{refused[0]} is not this loader\'s: which records come in which batch is the job\'s plan, and each record counts '
                              'once in an epoch')
         for name in options.keys() - inspect.signature(DataLoader).parameters.keys():
-            raise TypeError(f'{name} is no option of torch.utils.data.DataLoader')  # without processes nobody else would look
+            raise TypeError(f'{name} is no option of torch.utils.data.DataLoader')  # without processes DataLoader would not check
         if isinstance(dataset, IterableDataset):
             raise NotImplementedError('an IterableDataset cannot be asked for a record by its number; make it a Dataset with '
                                       '__getitem__ and __len__')
@@ -121,7 +121,7 @@ class Loader:
         self.children, self.alone = children.Watch(), 0  # passes whose records this process reads itself
 
     def __len__(self):
-        """Batches of an epoch, of all workers together."""
+        """The number of batches in an epoch, of all workers together."""
         return -(-self.job.plan.records // self.batch_size)
 
     def __iter__(self):
@@ -138,7 +138,7 @@ class Loader:
         job = self.job
         while not job.at_epoch_end() or self.endless or job.info['records_done'] >= job.info['records_all']:
             pass_ = job.peek()
-            if pass_ is None:  # the job's last step is committed, and the coordinator knows
+            if pass_ is None:  # the last step of the job is committed, and the coordinator has recorded it
                 return
             batch = self._batch_of(pass_)
             job.begin()
@@ -165,7 +165,7 @@ class Loader:
         return batch
 
     def _batch_for_form(self, pass_):
-        """This worker has no records in the step: its last batch again, or the first records of the dataset."""
+        """Returns a batch for a worker that has no records in the step: its last batch again, or the first records of the dataset."""
         if self.last is None:
             self.last = self._make((pass_.epoch, tuple(range(min(self.batch_size, self.job.plan.records)))))
         return self.last
@@ -194,20 +194,21 @@ class Loader:
     # ---- ahead
 
     def _forget(self, died):
-        """What was fetched ahead is read here, one pass after the other: where a record is the cause, this process meets it, too."""
+        """Lets this process itself read the records that were fetched ahead, one pass after the other: if a record is the cause, this process
+        crashes on it, too."""
         print(f'muster.elastic: {died}; what it read is read in the training process now', file=sys.stderr, flush=True)
         self.alone = len(self.feed.issued) + 1
         self.fetched = None
         self.feed.issued.clear()
 
     def _take(self, wanted):
-        """The fetched batch, or None: it is not under way. Batches before it that nobody wants are dropped."""
+        """Returns the fetched batch, or None if it was not requested. Batches before it that are no longer needed are dropped."""
         if self.fetched is None:
             self.children.begin()
             self.fetched = self._start()
         issued = self.feed.issued
         if wanted not in issued:
-            if self.missed:  # again: what is under way was meant for another world
+            if self.missed:  # the second time in a row: the fetched batches were meant for another generation
                 self._drop_stale()
             self.missed = True
             return None
@@ -217,7 +218,8 @@ class Loader:
         return self._pop()
 
     def _start(self):
-        """A DataLoader draws a number when it begins, wherever the training is: the generator stays as it is."""
+        """Starts the DataLoader and restores the state of the random generator: a DataLoader draws a number when it starts, which may be at
+        any point of the training."""
         state = torch.get_rng_state()
         fetched = iter(DataLoader(self.items, batch_sampler=self.feed, collate_fn=self.collate, **self.options))
         torch.set_rng_state(state)
@@ -232,7 +234,7 @@ class Loader:
             self._pop()
 
     def _pop(self):
-        """The oldest fetched batch. The DataLoader asks the feed for another one meanwhile."""
+        """Returns the oldest fetched batch. The DataLoader meanwhile asks the feed for another one."""
         try:
             batch = self.children.fetch(self.fetched)
         except children.Died:
@@ -244,8 +246,8 @@ class Loader:
         return batch
 
     def _coming(self):
-        """What this worker trains after the pass in hand, while nobody comes or goes. The library counts from the first pass
-        that it has no gradient of."""
+        """Returns what this worker trains after the current pass, as long as no worker joins or leaves. The library counts from the first pass
+        for which it has no gradient."""
         job, plan = self.job, self.job.plan
         pass_ = job.pending or job.pass_
         passed = pass_.micro_batch - job.share[0].micro_batch + 1 if pass_.records else 0
@@ -254,7 +256,8 @@ class Loader:
         return [(self._epoch_of(pass_, number), tuple(records)) for number, records in enumerate(lists, 1) if records]
 
     def _epoch_of(self, pass_, number):
-        """The epoch of the number-th pass from now. It matters only where random numbers are keyed; a batch of a wrong epoch is not used."""
+        """Returns the epoch of the number-th pass from now. It matters only if random numbers are keyed; a batch of a wrong epoch is not
+        used."""
         if self.job.seed is None:
             return 0
         self.micro_batches = max(self.micro_batches, pass_.micro_batches)  # the last step of an epoch has fewer

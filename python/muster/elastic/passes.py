@@ -1,18 +1,18 @@
-"""What a job trains (Plan), and what a worker computes of it in one call of the user's step function (Pass)."""
+"""The data that a job trains (Plan), and the part that a worker computes in one call of the user's step function (Pass)."""
 import os
 
 
 class Pass:
-    """One micro-batch that this worker is to compute; without records it computes for form's sake, with weight 0."""
+    """One micro-batch that this worker is to compute. Without records it is computed only for its form, with weight 0."""
 
     def __init__(self, found):
         self.version, self.epoch, self.generation = found['version'], found['epoch'], found['generation']
         self.micro_batch, self.records, self.share = found['micro_batch'], found['records'], found['share']
         self.micro_batches, self.rank, self.size = found['micro_batches'], found['rank'], found['size']
         self.step_records = found['step_records']
-        self.is_part = len(self.records) < found['micro_batch_records']  # workers died of its micro-batch: it is computed in parts, or without a record
+        self.is_part = len(self.records) < found['micro_batch_records']  # workers died on it: it is computed in parts, or without a record
         self.backwards = 0
-        self.given = False  # its gradient has been brought
+        self.given = False  # whether its gradient has been handed in
         self.committed = False
         self.stepped = set()  # the optimizers whose step() has taken effect
 
@@ -27,7 +27,7 @@ def listed(records):
 
 
 class Plan:
-    """What is trained: all workers of the job have the same."""
+    """The data to train: the same for all workers of the job."""
 
     def __init__(self, records, batch, epochs, shuffle, seed, name):
         if records < 1 or batch < 1 or epochs < 1:
@@ -37,7 +37,7 @@ class Plan:
 
 
 def check_micro_batches(of_step, of_worker, seed):
-    """libmuster reads the variable, where the program says neither."""
+    """Checks the arguments. If the program gives neither, libmuster reads the variable."""
     name = 'micro_batches_per_worker'
     if of_worker is None:
         name = 'MUSTER_MICRO_BATCHES_PER_WORKER'
@@ -53,7 +53,8 @@ def check_micro_batches(of_step, of_worker, seed):
 
 
 def rest_of_share(native, plan, found):
-    """The passes of this worker that come after the first, `found`, in its step: they are handed out here, and brought together."""
+    """Returns this worker's passes after `found`, the first one, in its step: their batches are handed out one by one, and their gradients are
+    handed in together."""
     left = found['passes_left']
     lists = native.ahead(left + 1, (left + 1) * plan.batch)[1:] if left else []
     each = found['share'] / max(1, len(found['records']))

@@ -1,4 +1,5 @@
-"""What muster.elastic cannot train, said in a sentence before training begins, and what it was not told of; and DDP, which it takes the place of."""
+"""Refuses what muster.elastic cannot train, with a clear message before training begins; warns of what the job was not told; and replaces
+DDP."""
 import sys
 
 import torch
@@ -39,7 +40,7 @@ def count_params(optimizer):
 
 
 def check_params(optimizer, count):
-    """Parameters that come later would be trained by each worker alone, and a worker that joins would not get them."""
+    """Refuses parameters that are added later: each worker would train them alone, and a worker that joins would not get them."""
     if count_params(optimizer) != count:
         raise NotImplementedError(
             f'add_param_group() of {type(optimizer).__name__} came after the first batch, when the workers had agreed on its parameters: give it all '
@@ -47,12 +48,13 @@ def check_params(optimizer, count):
 
 
 def _has_scheduler(optimizer):
-    """A scheduler counts the optimizer's steps, and marks the method by which it does: torch 1.13, torch 2."""
+    """Whether the optimizer has a scheduler, which counts its steps and marks its method: with different names in torch 1.13 and torch 2."""
     return getattr(optimizer.step, '_with_counter', False) or getattr(optimizer.step, '_wrapped_by_lr_sched', False)
 
 
 def say_unknown_schedulers(job):
-    """Such a scheduler advances with each pass, and starts anew in a worker that joins: the workers' learning rates, and their models, would differ."""
+    """Warns about a scheduler that the job does not know. It advances with each pass, and begins from its start in a worker that joins: the
+    workers' learning rates, and so their models, would differ."""
     known = [other for other in job.others.values() if not isinstance(other, nn.Module) and not hasattr(other, 'unscale_')]
     for optimizer in job.optimizers:
         if _has_scheduler(optimizer) and not any(getattr(other, 'optimizer', optimizer) is optimizer for other in known):
@@ -62,7 +64,7 @@ def say_unknown_schedulers(job):
 
 
 def replace_ddp(model):
-    """The module in DistributedDataParallel. The wrapper stays usable: it calls the module, and averages nothing."""
+    """Returns the module inside DistributedDataParallel. The wrapper stays usable: it calls the module, and averages nothing."""
     if not isinstance(model, nn.parallel.DistributedDataParallel):
         return model
     module = model.module

@@ -1,7 +1,7 @@
 """A data set that workers share by leases: for evaluation, prediction, and training without lockstep (muster/shards.h).
 
-A shard is a batch of records that this worker alone has until it says that they are done; what a worker held that died goes
-to the others. Nothing of torch is loaded before batches() is called.
+A shard is a batch of records that only this worker has until it reports them as done; if a worker dies, the others get the records that it
+held. torch is not loaded before batches() is called.
 """
 import collections
 import collections.abc
@@ -19,11 +19,11 @@ Batch = collections.namedtuple('Batch', 'number epoch records data')
 
 
 class Shards:
-    """All workers of a data set say the same. sums: names of what is summed up over all records; each report brings a part.
-    set_aside: a record of which three workers died, one after the other, is left out and listed by the coordinator, in place of
-    failing the job (None: MUSTER_SET_ASIDE, or False).
+    """All workers of a data set pass the same arguments. sums: names of the values that are summed over all records; each report adds a part.
+    set_aside: a record that has crashed three workers, one after the other, is left out and listed by the coordinator, and the job does not
+    fail (None: MUSTER_SET_ASIDE, or False).
 
-    To evaluate when training is over, make it before training ends: the job is done when all its data sets are.
+    To evaluate after training, create the object before training ends: the job is done when all its data sets are.
     """
 
     def __init__(self, records, shard, epochs=1, *, task='evaluate', name='', shuffle=False, seed=0, sums=(), coordinator=None, token=None,
@@ -33,7 +33,7 @@ class Shards:
         if any(',' in one or not one for one in sums):
             raise ValueError(f'{sums}: the name of a sum is not empty, and has no comma')
         self.records, self.epochs, self.sums, self.ended = records, epochs, tuple(sums), False
-        self.held = set()  # numbers of shards that are fetched, and not reported
+        self.held = set()  # numbers of shards that were fetched and are not reported
         try:
             self.native = _ask(_muster.Shards, records, shard, epochs, dataset=name, task=TASKS[task], seed=seed, shuffle=int(shuffle),
                                sums=','.join(sums), coordinator=coordinator, token=token, name=worker, connect_ms=connect_ms,
@@ -44,8 +44,8 @@ class Shards:
             raise
 
     def fetch(self):
-        """The next Shard; None: all records of all epochs are done, by this worker or others. Waits while others hold what is left;
-        BlockingIOError: some of that is this worker's, report it first."""
+        """Returns the next Shard, or None when this worker and the others have done all records of all epochs. Waits while others hold the
+        remaining records; raises BlockingIOError if this worker holds some of them, and must report them first."""
         found = None if self.ended else _ask(self.native.fetch)
         self.ended = found is None
         if found is None:
@@ -54,33 +54,33 @@ class Shards:
         return Shard(*found)
 
     def report(self, number, *sums):
-        """The shard is done; sums in the order of their names."""
+        """Reports that the shard is done; sums in the order of their names."""
         _ask(self.native.report, number, sums or None)
         self.held.discard(number)
 
     def fail(self, number):
-        """It goes to whoever fetches next; after the third time all workers of the data set fail."""
+        """Gives the shard back: the next worker that fetches gets it. After the third time all workers of the data set fail."""
         _ask(self.native.fail, number)
         self.held.discard(number)
 
     def wait(self):
-        """Until all that was reported is in the coordinator's journal."""
+        """Waits until all that was reported is in the coordinator's journal."""
         _ask(self.native.wait)
 
     def totals(self):
-        """{name: sum over all records, of all workers}, once fetch() has said that all is done."""
+        """Returns {name: sum over all records, of all workers}, after fetch() has returned None."""
         if not self.ended:
             raise RuntimeError('totals are known once fetch() returns None')
         return dict(zip(self.sums, self.native.query()['sums']))
 
     def left_out(self):
-        """How many records, of all epochs, are in no total, as they were set aside."""
+        """Returns how many records, of all epochs, are in no total because they were set aside."""
         if not self.ended:
             raise RuntimeError('what was left out is known once fetch() returns None')
         return self.native.query()['left_out']
 
     def close(self):
-        """Leaves; what was not reported goes to others."""
+        """Leaves the data set; other workers get the records that were not reported."""
         self.native.close()
 
     def __enter__(self):
@@ -90,9 +90,9 @@ class Shards:
         self.close()
 
     def batches(self, dataset, **options):
-        """A Batch of each shard, its data collated as a DataLoader does; options are a DataLoader's. A shard that was not reported when
-        the next one is asked for is reported then. What a process of the loader died of is read by this one: its own death is blamed on
-        what it holds."""
+        """Yields a Batch for each shard, with its data collated as a DataLoader does; options are those of a DataLoader. A shard that was not
+        reported when the next one is requested is reported then. If a process of the loader dies, this process reads its records: if it dies,
+        too, they are blamed."""
         from torch.utils.data import DataLoader
         while not self.ended:
             drawn = collections.deque()
@@ -105,7 +105,7 @@ class Shards:
 
 
 def _ask(call, *args, **kwargs):
-    """A job that has failed, as others have died of a record, ends this worker, too."""
+    """Calls the function. A job that has failed, because others have died on a record, ends this worker, too."""
     try:
         return call(*args, **kwargs)
     except _muster.Error as error:
@@ -117,7 +117,7 @@ def _ask(call, *args, **kwargs):
 
 
 def _read(loader, drawn):
-    """The loader's batches; once one of its processes has ended, those that were drawn and not read."""
+    """Yields the loader's batches; if one of its processes has ended, this process reads those that were drawn and not read."""
     from muster.elastic import children
     watch = children.Watch()
     watch.begin()
@@ -134,7 +134,8 @@ def _read(loader, drawn):
 
 
 class _Sampler:
-    """Shards as lists of records, as far ahead as the loader asks; ends where only unreported ones of this worker are left."""
+    """Yields shards as lists of records, as far ahead as the loader asks. It ends when only records are left that this worker has not
+    reported."""
 
     def __init__(self, shards, drawn):
         self.shards, self.drawn = shards, drawn
@@ -152,7 +153,7 @@ class _Sampler:
 
 
 def in_order(found, names):
-    """What measure() returned, as numbers in the order of the names."""
+    """Returns the result of measure() as numbers in the order of the names."""
     if isinstance(found, collections.abc.Mapping):
         if set(found) != set(names):
             raise ValueError(f'measure() returned {sorted(found)}, and the sums of these Shards are {sorted(names)}')
@@ -161,8 +162,9 @@ def in_order(found, names):
 
 
 def evaluate(model, shards, dataset, measure, **options):
-    """measure(model, *batch) of each batch, which returns the sums over its records, by name or in the order of shards.sums; shared with
-    the other workers. Returns the totals over all records of all epochs, with their number as 'records', without those that were set aside."""
+    """Calls measure(model, *batch) for each batch, which returns the sums over its records, by name or in the order of shards.sums; all
+    workers share the records. Returns the totals over all records of all epochs, with their number as 'records', without those that were set
+    aside."""
     import torch
     was_training = model.training
     model.eval()
@@ -176,14 +178,14 @@ def evaluate(model, shards, dataset, measure, **options):
 
 
 def predict(model, shards, dataset, rows, folder, header, **options):
-    """rows(model, batch, records): a list of values for each record of a batch. They are written to FOLDER/predictions.csv, a line for
-    each record of the data set in its order, once all workers together have done all; a record that was set aside has none. Returns that
-    file's path.
+    """Calls rows(model, batch, records), which returns a list of values for each record of a batch. When all workers together have done all
+    records, the values are written to FOLDER/predictions.csv, with a line for each record of the data set in its order; a record that was set
+    aside has no line. Returns that file's path.
 
-    Each shard has a file of its own, there before the shard is reported, so that a worker's death loses nothing, and what is done
-    twice is written once."""
+    Each shard has its own file, which is written before the shard is reported, so that a worker's death loses nothing, and a shard that is
+    done twice is written once."""
     import torch
-    parts = os.path.join(folder, f'parts-{_run()}')  # what an earlier run has left is no part of this one
+    parts = os.path.join(folder, f'parts-{_run()}')  # without the files of an earlier run
     os.makedirs(parts, exist_ok=True)
     model.eval()
     with torch.no_grad():
@@ -195,12 +197,12 @@ def predict(model, shards, dataset, rows, folder, header, **options):
 
 
 def _run():
-    """The same for all workers of a job, and another in another job."""
+    """Returns a name that is the same for all workers of a job, and different in another job."""
     return hashlib.sha256(os.environ.get('MUSTER_COORDINATOR_TOKEN', '').encode()).hexdigest()[:12]
 
 
 def _write(path, lines):
-    """Whole, or not at all."""
+    """Writes the whole file, or none."""
     mine = f'{path}.{os.getpid()}.new'
     with open(mine, 'w', newline='') as file:
         csv.writer(file).writerows(lines)
@@ -208,7 +210,7 @@ def _write(path, lines):
 
 
 def _merge(parts, path, header, shards):
-    """Every worker makes the same file; the last one that is put in place is as good as the first."""
+    """Merges the parts. Every worker writes the same file, so it does not matter which of them is put in place last."""
     lines = {}
     for name in sorted(os.listdir(parts)):
         if name.endswith('.csv'):

@@ -1,7 +1,7 @@
-"""The optimizer's state tensors, which most optimizers make in their first step only.
+"""The optimizer's state tensors, which most optimizers create only in their first step.
 
-A worker that joins must have room for them before, and workers that have made none yet must be told from those that have:
-so the shapes are learned by a step that is undone, each tensor has a slot, and a slot is empty or has its tensor.
+A worker that joins needs memory for them before that, and workers that have not created them yet must be distinguished from those that have.
+So the shapes are learned by a step that is undone, each tensor has a slot, and a slot is empty or has its tensor.
 """
 import collections
 import contextlib
@@ -16,13 +16,13 @@ def params_of(optimizer):
 
 
 def _copy(values):
-    """Some optimizers make state when they are made, or have it from a checkpoint."""
+    """Copies the state: some optimizers have it as soon as they are created, or from a checkpoint."""
     return {key: value.clone() if isinstance(value, torch.Tensor) else value for key, value in values.items()}
 
 
 @contextlib.contextmanager
 def _put_back(optimizer, params):
-    """What a step changes: parameters, gradients, state, the groups' values, random numbers; and nobody's hooks run."""
+    """Restores all that a step changes: parameters, gradients, state, the groups' values, random numbers. Hooks do not run inside."""
     values = [param.detach().clone() for param in params]
     grads = [param.grad for param in params]
     groups = [{k: v for k, v in group.items() if k != 'params'} for group in optimizer.param_groups]
@@ -48,7 +48,7 @@ def _put_back(optimizer, params):
 
 
 def learn(optimizer):
-    """[(param, key, tensor)]: the state that one step makes, of a step that leaves no trace."""
+    """Returns [(param, key, tensor)], the state that one step creates; the step is undone."""
     params = params_of(optimizer)
     with _put_back(optimizer, params):
         for param in params:
@@ -65,7 +65,7 @@ class Slots:
     def __init__(self, optimizer):
         self.optimizer = optimizer
         self.index = {param: i for i, param in enumerate(params_of(optimizer))}
-        self.slots = []  # [param, key, the tensor's like in memory, while it is none of the optimizer's]
+        self.slots = []  # [param, key, a tensor of the same form while the optimizer has none]
         for param, key, like in learn(optimizer):
             self.slots.append([param, key, torch.zeros_like(like, memory_format=torch.contiguous_format)])
         self.known = {(self.index[param], key) for param, key, _ in self.slots}
@@ -75,10 +75,10 @@ class Slots:
         return value if isinstance(value, torch.Tensor) else None
 
     def place(self):
-        """Before the state is shown: tensors are shown where they are."""
+        """Called before the state is published; these tensors are published in place."""
 
     def tensors(self):
-        """What others read of each slot: its tensor, or room for one."""
+        """Yields for each slot the memory that others read: its tensor, or memory reserved for one."""
         self._check()
         for slot in self.slots:
             param, key, room = slot
@@ -90,7 +90,7 @@ class Slots:
                 raise NotImplementedError(
                     f'{type(self.optimizer).__name__} changed the shape or type of its state {key!r} as it trained; '
                     'muster.elastic shares state of constant size only')
-            slot[2] = value if in_place(value) else room  # the room for a tensor that came later is its tensor
+            slot[2] = value if in_place(value) else room  # from now on the optimizer's tensor is the slot's memory
             yield value
 
     def _check(self):
@@ -105,7 +105,7 @@ class Slots:
         return ''.join('0' if self.find(param, key) is None else '1' for param, key, _ in self.slots)
 
     def values(self):
-        """The state that is no tensor: {parameter's number: {key: value}}."""
+        """Returns the state that is not a tensor: {parameter's number: {key: value}}."""
         found = {}
         for param, state in self.optimizer.state.items():
             plain = {k: v for k, v in state.items() if not isinstance(v, torch.Tensor)}
@@ -114,7 +114,7 @@ class Slots:
         return found
 
     def install(self, present, values):
-        """After others' state was read into tensors(): makes of it the optimizer's."""
+        """Called after others' state was read into tensors(): makes it the optimizer's state."""
         if len(present) != len(self.slots):
             raise ValueError('the other workers have another optimizer, or other parameters')
         for bit, (param, key, room) in zip(present, self.slots):

@@ -1,7 +1,8 @@
-"""A worker's state as pieces of memory: who joins gets it from the others, as it stands between two steps.
+"""A worker's state as pieces of memory: a worker that joins gets it from the others, as it is between two steps.
 
-Tensors are read and written where they are; those on a GPU, or not contiguous, by way of a mirror. What is no tensor (a
-learning rate, a scheduler's counters) is text in one more piece, of constant size, with a stamp that tells whose it is.
+Tensors are read and written in place; those that are on a GPU, or not contiguous, have a mirror. All other values (a
+learning rate, a scheduler's counters) are text in one more piece, of constant size, with a stamp that shows which
+worker wrote it.
 """
 import ctypes
 import os
@@ -25,18 +26,18 @@ def module_tensors(module):
 
 
 class State:
-    """others: {name: object}: modules by their tensors, all else by state_dict() and load_state_dict(). unsteady: tensors of
-    the model that a forward pass changes, while others may read: those are shown as they were."""
+    """others: {name: object}: modules are shared by their tensors, all other objects by state_dict() and load_state_dict(). unsteady: tensors
+    of the model that a forward pass changes while others may read: others see them as they were before it."""
 
     def __init__(self, model, optimizers, others, unsteady=(), with_random=False):
         self.modules = [model] + [o for o in others.values() if isinstance(o, nn.Module)]
         self.others = {name: o for name, o in others.items() if not isinstance(o, nn.Module)}
         self.slots = [HistorySlots(one) if isinstance(one, torch.optim.LBFGS) else Slots(one) for one in optimizers]
         self.unsteady = {tensor.data_ptr() for tensor in unsteady}
-        self.with_random, self.random = with_random, None  # generators' states, for checkpoints
+        self.with_random, self.random = with_random, None  # the generators' states, for checkpoints
         self.stamp = os.urandom(_STAMP_BYTES)
-        self.mirrors = {}  # by the tensor's number
-        self.registered = None  # the pieces as the library has them: [(address, bytes)]
+        self.mirrors = {}  # by the number of the tensor
+        self.registered = None  # the pieces that the library knows: [(address, bytes)]
         text = self._encode()
         room = _LEAST_TEXT_BYTES
         while room < 4 * len(text):
@@ -58,7 +59,7 @@ class State:
                     yield tensor.detach()
 
     def _pieces(self):
-        """The memory of each tensor, mirrors filled."""
+        """Yields the memory of each tensor, after the mirrors are filled."""
         for number, tensor in enumerate(self._tensors()):
             if in_place(tensor) and tensor.data_ptr() not in self.unsteady:
                 yield tensor
@@ -70,7 +71,7 @@ class State:
             yield mirror
 
     def publish(self, native):
-        """To be called between two steps: what others read from now on is the state as it is now."""
+        """Called between two steps: from now on others read the state as it is now."""
         for slots in self.slots:
             slots.place()
         self._write_text()
@@ -85,7 +86,7 @@ class State:
             self.held = pieces
 
     def take(self):
-        """After the library may have written the pieces; true if they are others' state, which is ours now."""
+        """Called after the library may have written the pieces; returns whether they have others' state, which this worker then takes."""
         if bytes(self.text[:_STAMP_BYTES]) == self.stamp:
             return False
         with torch.no_grad():
@@ -95,7 +96,7 @@ class State:
         self._install()
         return True
 
-    # ---- what is no tensor
+    # ---- what is not a tensor
 
     def _plain(self):
         return {'optimizers': [{'groups': group_values(slots.optimizer), 'present': slots.present(),

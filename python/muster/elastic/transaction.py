@@ -1,10 +1,10 @@
-"""A step function that updates the model several times, or evaluates a closure: as one step that commits or never was.
+"""Runs a step function that updates the model several times, or evaluates a closure, as one step that is committed or undone.
 
-Each of its gradients depends on the update before, which needs the gradients of all micro-batches of the step. So the
-function's calls for this worker's micro-batches run together once the last of their batches has come: up to the first
-backward, where all workers' gradients are summed; then, with that mean, up to the second; and so on. One micro-batch runs
-through; several begin again from the undo copy for each sum, as a function cannot be left and entered in its middle.
-Earlier batches' calls had to return something before: they have run without effect.
+Each of its gradients depends on the update before, which needs the gradients of all micro-batches of the step. So the function's calls for
+this worker's micro-batches run together after the last of their batches was handed out: up to the first backward, where all workers' gradients
+are summed; then, with that mean, up to the second; and so on. A single micro-batch runs without a break; several begin again from the undo
+copy for each sum, because a function cannot be left and entered in its middle. The calls for the earlier batches had to return something
+before that: they have run without effect.
 """
 import math
 
@@ -18,19 +18,19 @@ from muster.elastic.undo import Undo
 
 
 class _Met(BaseException):
-    """Unwinds the function: this micro-batch has brought what the sum wants of it."""
+    """Unwinds the function: this micro-batch has contributed its part of the sum."""
 
 
 class _Again(BaseException):
-    """Unwinds the function: workers came or went, the step begins again."""
+    """Unwinds the function: workers joined or left, and the step begins again."""
 
 
 class Transaction:
-    """The transaction of one job, whose function all its passes call."""
+    """The transaction of one job; all passes of the job call the same function."""
 
     def __init__(self, job):
         self.job, self.undo = job, None
-        self.version, self.calls = 0, {}  # of the step: {micro-batch: (args, kwargs, random state)}
+        self.version, self.calls = 0, {}  # the version is the step's; {micro-batch: (args, kwargs, random state)}
         self.running = self.dry = self.live = False
         self.sums, self.at, self.parts = [], 0, None
 
@@ -65,21 +65,22 @@ class Transaction:
             self.undo.keep()
 
     def _renew(self):
-        """The step begins again, with other workers."""
+        """Begins the step again, with other workers."""
         job = self.job
         if job.fetch() is None:
             raise RuntimeError('the job has ended within a step')
-        if job.took:  # others' state: what this worker has of the step is of no use
+        if job.took:  # the state is another worker's: what this worker has of the step is useless
             self.version = 0
             self.calls.clear()
             self.undo.keep()
 
     def is_current(self, one):
-        """Whether the pass belongs to the current generation: sums of another one are not taken."""
+        """Whether the pass belongs to the current generation: sums of another generation are not used."""
         return self.job.native.query()['generation'] == one.generation
 
     def look_again(self):
-        """Called when workers came or went between two batches of the step: its other passes are divided again, before more is computed for nothing."""
+        """Called when workers joined or left between two batches of the step: divides its other passes again, so that nothing is computed in
+        vain."""
         pending = self.job.fetch()
         if self.job.took:
             self.version = 0
@@ -87,7 +88,7 @@ class Transaction:
         return pending
 
     def _run_dry(self, function, args, kwargs):
-        """Runs the function for its result only: its step is not complete, and the model stays as it is."""
+        """Runs the function only for its result: its step is not complete, and the model is not changed."""
         job = self.job
         self.undo.lend()
         self.running = self.dry = True
@@ -104,7 +105,7 @@ class Transaction:
     # ---- the step
 
     def _try(self, function):
-        """All of this worker's micro-batches, to the end of the function and of the step."""
+        """Runs all of this worker's micro-batches, to the end of the function and of the step."""
         job, self.sums = self.job, []
         share = job.share
         self.live = len(share) == 1
@@ -118,12 +119,12 @@ class Transaction:
                 self._sum(self.parts, len(share), share[0].records)
         if not self.sums and self.at == 0:
             job.pass_.backwards = 0
-            return results[-1][0]  # the pass was not given: whoever asks for the next one is told
+            return results[-1][0]  # no gradient was handed in: the next request for a pass raises an error
         self._commit(b''.join(extra for _, extra in results))
         return results[-1][0]
 
     def _run(self, function, one, number):
-        """(what the function returned, the pass's extra); None: it has stopped at the next sum."""
+        """Returns (the function's result, the pass's extra), or None if the function has stopped at the next sum."""
         job = self.job
         args, kwargs, random_state = self.calls[one.micro_batch]
         if number > 0 and not self.is_current(one):
@@ -150,7 +151,7 @@ class Transaction:
             raise _Again
         job.buffers.apply(job.native.extras())
         job.pass_.given = job.pass_.committed = True
-        job.pending = None  # of this step, where it has begun again: nobody wants it any more
+        job.pending = None  # it belongs to this step, which has begun again: it is not needed any more
         job._note_info()
         self.calls.clear()
         self.version = 0
@@ -175,7 +176,7 @@ class Transaction:
         gradient.put_back()
 
     def step(self, optimizer, inner, closure, args, kwargs):
-        """An optimizer's step()."""
+        """Runs an optimizer's step()."""
         if not self.running:
             raise RuntimeError('step() of an optimizer outside of the step function: all of a pass is in it')
         if self.dry:
@@ -189,11 +190,11 @@ class Transaction:
             return inner(*args, **kwargs)
         loss = inner(lambda: self._evaluate(closure), *args, **kwargs)
         if not losses.told and not is_finite(loss):
-            losses.tell(self.one)  # a line search may try what is not finite, and goes back
+            losses.tell(self.one)  # only the last loss: a line search may try values that are not finite, and go back
         return loss
 
     def _evaluate(self, closure):
-        """A closure's loss is the mean over all records, as its gradient is."""
+        """Returns a closure's loss as the mean over all records; its gradient is a mean, too."""
         loss = closure()
         if self.at >= len(self.sums):
             self.loss.fill_(float(loss))
@@ -206,8 +207,8 @@ class Transaction:
         return torch.full_like(loss.detach(), mean) if isinstance(loss, torch.Tensor) else mean
 
     def _meet(self, flat):
-        """Here the micro-batches of the step meet; flat becomes the mean."""
-        if self.at < len(self.sums):  # once more: the sum is known
+        """Sums the gradients of the step's micro-batches: flat becomes the mean."""
+        if self.at < len(self.sums):  # the function runs again, and this sum is known
             flat.copy_(self.sums[self.at])
             self.at += 1
             return

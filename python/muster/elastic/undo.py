@@ -1,8 +1,8 @@
 """The undo copy: what a step function changes, as it was before.
 
-A function that updates the model several times has changed it before its step can be committed. If workers come or go
-meanwhile, all that it has changed is put back, and it runs again: parameters, buffers, the optimizers' state, what the
-user has registered. Tensors keep their places in memory, which others know.
+A function that updates the model several times has changed it before its step can be committed. If workers join or
+leave meanwhile, all its changes are undone, and it runs again: parameters, buffers, the optimizers' state, objects that
+the user has registered. Tensors keep their addresses, which others know.
 """
 import statistics
 import time
@@ -10,11 +10,11 @@ import time
 import torch
 from torch import nn
 
-_MEASURED = 5  # copies, whose median is told
+_MEASURED = 5  # copies are measured, and the median is printed
 
 
 def _copy(value):
-    """A copy of a state dict. Values that are neither containers nor tensors are never changed in place."""
+    """Returns a copy of a state dict. Values that are neither containers nor tensors are never changed in place."""
     if isinstance(value, torch.Tensor):
         return value.clone()
     if isinstance(value, dict):
@@ -28,7 +28,7 @@ class _Values:
     """Tensors and their copies, which keep their memory from step to step."""
 
     def __init__(self):
-        self.copies = {}  # by the tensor's identity: (tensor, copy)
+        self.copies = {}  # by id() of the tensor: (tensor, copy)
         self.bytes = 0
 
     def keep(self, tensors):
@@ -44,13 +44,13 @@ class _Values:
         self.copies = kept
 
     def put_back(self):
-        """Not through autograd: a graph that the user keeps stays valid."""
+        """Does not use autograd, so that a graph that the user keeps stays valid."""
         for tensor, copy in self.copies.values():
             tensor.data.copy_(copy)
 
 
 class _OptimizerState:
-    """One optimizer's: which tensors and values it has. Tensors in lists (LBFGS) are added and dropped, never changed."""
+    """The tensors and values in the state of one optimizer. Tensors in lists (LBFGS) are added and dropped, never changed."""
 
     def __init__(self, optimizer):
         self.optimizer, self.values = optimizer, _Values()
@@ -113,18 +113,18 @@ class Undo:
             other.load_state_dict(_copy(values))
 
     def lend(self):
-        """The model computes in the copy: others may be reading its own memory."""
+        """Lets the model compute in the copy, because others may be reading its own memory."""
         for tensor, copy in self.values.copies.values():
             tensor.data, copy.data = copy.data, tensor.data
 
     def take_back(self):
-        """The model has its own memory again, and the copy is what that has."""
+        """Gives the model its own memory back; then copies it again."""
         self.lend()
         for tensor, copy in self.values.copies.values():
             copy.copy_(tensor.detach())
 
     def tell(self, at_end=False):
-        """What it costs, once."""
+        """Prints once how long the copies take."""
         if self.told or not self.times or (len(self.times) < _MEASURED and not at_end):
             return
         self.told = True

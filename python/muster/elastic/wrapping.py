@@ -1,10 +1,10 @@
-"""What Job puts around methods of the user's objects: an optimizer's step, and what advances once per committed step."""
+"""Wrappers that Job puts around methods of the user's objects: an optimizer's step, and methods that take effect once per committed step."""
 import functools
 import types
 
 
 def wrap_optimizer(job, optimizer):
-    """The instance's step: schedulers that were made before have wrapped it already, later ones wrap ours."""
+    """Wraps step() of the instance: schedulers that were created before have already wrapped it, later ones wrap this wrapper."""
     inner = optimizer.step
 
     @functools.wraps(inner)
@@ -14,7 +14,8 @@ def wrap_optimizer(job, optimizer):
 
 
 def once_per_step(job, other, methods):
-    """Gives the object a class of its own: an attribute would be part of a scheduler's state dict. It is pickled as the original class."""
+    """Gives the object its own class: an attribute would become part of a scheduler's state dict. It is pickled as an object of the original
+    class."""
     cls = type(other)
 
     def once(inner):
@@ -22,7 +23,7 @@ def once_per_step(job, other, methods):
         def call(self, *args, **kwargs):
             if not job.incomplete:
                 return inner(self, *args, **kwargs)
-            if hasattr(self, 'unscale_'):  # a GradScaler: the next pass unscales anew, by the same factor
+            if hasattr(self, 'unscale_'):  # a GradScaler: the next pass unscales again, by the same factor
                 inner(self, self.get_scale())
             return None
         return call

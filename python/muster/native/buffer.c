@@ -1,14 +1,14 @@
 /* Memory of Python's objects, by the buffer protocol. Layer: Python glue; see native.h. */
 #include "native.h"
 
-/* They belong to the stable ABI of every Python 3, though new headers leave them out or advise
- * against them: what replaces them is in the limited API only from 3.11 on. What they lack, the
- * hold on the memory, the view gives. */
+/* These functions belong to the stable ABI of every Python 3, though new headers omit or deprecate
+ * them: their replacement is in the limited API only from 3.11 on. They do not hold the memory; the
+ * view does. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 PyAPI_FUNC(int) PyObject_AsReadBuffer(PyObject *, const void **, Py_ssize_t *);
 PyAPI_FUNC(int) PyObject_AsWriteBuffer(PyObject *, void **, Py_ssize_t *);
 
-/* While the view lives the object cannot change its size. */
+/* The object cannot change its size while the view lives. */
 int native_buffer_get(PyObject *object, bool writable, struct native_buffer *ret)
 {
     const void *bytes = NULL;

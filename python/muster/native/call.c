@@ -39,7 +39,7 @@ static int parse_scalars(PyObject *const *args, struct muster_call *ret)
     return PyErr_Occurred() ? -1 : 0;
 }
 
-/* A sequence of world_size counts, written to `counts`. */
+/* Writes a sequence of world_size counts to `counts`. */
 static int parse_counts(PyObject *sequence, int world_size, size_t *counts)
 {
     if (PySequence_Size(sequence) != world_size) {

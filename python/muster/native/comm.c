@@ -18,7 +18,7 @@ struct store {
 static int report(PyGILState_STATE gil, bool ok)
 {
     PyGILState_Release(gil);
-    return ok ? 0 : MUSTER_EUNAVAIL; /* the Python exception stays set, and wins over the code */
+    return ok ? 0 : MUSTER_EUNAVAIL; /* the Python exception stays set, and replaces the code */
 }
 
 static int store_set(void *context, const char *key, const void *value, size_t size_bytes)
@@ -31,7 +31,7 @@ static int store_set(void *context, const char *key, const void *value, size_t s
     return report(gil, result != NULL);
 }
 
-/* True when `value` is bytes that fit. */
+/* Copies the bytes of `value`; false, with an exception set, if it is not bytes, or too long. */
 static bool copy_bytes(PyObject *value, void *ret, size_t capacity_bytes, size_t *ret_size)
 {
     char *bytes;
@@ -107,9 +107,9 @@ static PyObject *close_comm(PyObject *object, PyObject *unused)
     struct native_comm *self = (struct native_comm *)object;
     if (native_comm_try_enter(self)) {
         bool others = self->inside > 1;
-        self->closing = true; /* nobody comes in while we let go of the GIL */
+        self->closing = true; /* no thread enters while this one releases the GIL */
         if (others) {
-            Py_BEGIN_ALLOW_THREADS; /* they may want it, to look for signals, before they leave */
+            Py_BEGIN_ALLOW_THREADS; /* others check for signals with it before they leave */
             muster_comm_abort(self->comm);
             Py_END_ALLOW_THREADS;
         }
@@ -132,7 +132,8 @@ static bool is_message(const struct muster_call *call)
     return call->kind == MUSTER_SEND || call->kind == MUSTER_RECV;
 }
 
-/* False: a handler of Ctrl-C makes a call inside a call of its own thread. */
+/* False, with an exception set, if a handler of Ctrl-C makes a call inside a call of its own
+ * thread. */
 static bool take_turn(struct native_comm *self)
 {
     unsigned long me = PyThread_get_thread_ident();
@@ -171,7 +172,7 @@ static int run_collective(struct native_comm *self, const struct muster_call *ca
     return r;
 }
 
-/* Started and waited for: that may be done by several threads at once. */
+/* Starts a message and waits for it; several threads may do so at once. */
 static int run_message(struct native_comm *self, const struct muster_call *call,
                        struct muster_message *ret, struct muster_err *err)
 {
@@ -242,7 +243,7 @@ static PyObject *start(PyObject *object, PyObject *const *args, Py_ssize_t num_a
     return request;
 }
 
-/* What all_reduce_parts is given; bytes that hold them are checked against the counts. */
+/* The arguments of all_reduce_parts; the sizes of its buffers are checked against the counts. */
 struct parts {
     struct native_buffer in, out;
     Py_ssize_t first, num, total, count;

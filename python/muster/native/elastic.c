@@ -108,7 +108,7 @@ static PyObject *close_job(PyObject *object, PyObject *unused)
     (void)unused;
     struct native_elastic *self = enter_call(object);
     if (!self) {
-        PyErr_Clear(); /* it is closed already */
+        PyErr_Clear(); /* the error says that it is closed already */
         Py_RETURN_NONE;
     }
     self->closing = true;
@@ -127,7 +127,7 @@ static void dealloc(PyObject *object)
     Py_DECREF((PyObject *)type);
 }
 
-/* The buffers of a sequence; NULL with an exception set. */
+/* Gets the buffers of a sequence; NULL with an exception set. */
 static struct native_buffer *hold_pieces(PyObject *sequence, size_t *ret_num)
 {
     Py_ssize_t num = PySequence_Size(sequence);
@@ -246,7 +246,7 @@ static PyObject *ahead(PyObject *object, PyObject *args)
     size_t *counts = calloc((size_t)passes + 1, sizeof *counts);
     PyObject *lists = NULL;
     if (records && counts) {
-        /* What it does not fill stays larger than any room. */
+        /* Counts that the function does not fill stay larger than any room. */
         memset(counts, 0xff, passes * sizeof *counts);
         size_t num = muster_elastic_ahead(self->job, passes, records, room, counts);
         lists = native_elastic_lists(records, num, counts, passes);

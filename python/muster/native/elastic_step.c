@@ -19,7 +19,7 @@ static void step_done(struct step *step)
     native_buffer_done(&step->mean);
 }
 
-/* A buffer of at least so many bytes; None is none. */
+/* Gets a buffer of at least size_bytes; None gives no buffer. */
 static int get_sized(PyObject *object, bool writable, size_t size_bytes, const char *what,
                      struct native_buffer *ret)
 {
@@ -88,7 +88,7 @@ PyObject *native_elastic_step(PyObject *object, PyObject *args, PyObject *kwargs
     return r < 0 ? native_raise(native_state_of(object), &err) : PyBool_FromLong(r);
 }
 
-/* What muster_elastic_sum or muster_elastic_commit said. */
+/* Returns the result of muster_elastic_sum or muster_elastic_commit as a Python value. */
 static PyObject *result_of(PyObject *object, int r, const struct muster_err *err)
 {
     if (PyErr_Occurred()) {

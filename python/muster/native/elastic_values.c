@@ -3,7 +3,7 @@
  */
 #include "native.h"
 
-/* In the order of the format that reads them. */
+/* In the order in which the format reads them. */
 static char *option_names[] = {"records",
                                "batch",
                                "epochs",

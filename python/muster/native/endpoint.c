@@ -32,7 +32,7 @@ static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     struct muster_endpoint *endpoint = NULL;
     struct muster_err err = MUSTER_ERR_INIT;
     int r;
-    Py_BEGIN_ALLOW_THREADS; /* it may ask for a name's address */
+    Py_BEGIN_ALLOW_THREADS; /* the call may resolve a host name */
     r = muster_endpoint_open(host, &endpoint, &err);
     Py_END_ALLOW_THREADS;
     if (r < 0) {
@@ -96,7 +96,7 @@ struct form {
     struct muster_comm_options options;
 };
 
-/* 0, or -1 with an exception set. */
+/* Returns 0, or -1 with an exception set. */
 static int parse_form(PyObject *args, PyObject *kwargs, struct form *ret)
 {
     static char *names[] = {"members",    "index",           "generation",

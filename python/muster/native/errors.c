@@ -25,8 +25,8 @@ static PyObject *find_class(const struct native_state *state, const char *name)
     return NULL;
 }
 
-/* A new reference to class muster.NAME(Error, builtins.NAME); KeyboardInterrupt, which is no
- * Exception, stays what it is, so that `except Exception` does not swallow it. */
+/* Returns a new reference to class muster.NAME(Error, builtins.NAME). KeyboardInterrupt is not an
+ * Exception, and is returned unchanged, so that `except Exception` does not catch it. */
 static PyObject *make_class(PyObject *error, const char *name)
 {
     if (strcmp(name, "RuntimeError") == 0) {
@@ -109,7 +109,7 @@ PyObject *native_raise(struct native_state *state, const struct muster_err *err)
         return NULL;
     }
     PyObject *type = find_class(state, muster_code_python(err->code));
-    /* Callers of torch look for the word. */
+    /* Callers of torch search the text for the word "timeout". */
     const char *suffix = err->code == MUSTER_ETIMEDOUT ? " (the timeout of the group)" : "";
     PyObject *text = PyUnicode_FromFormat("%s%s", err->text, suffix);
     PyObject *exception =

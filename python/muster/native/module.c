@@ -19,7 +19,8 @@ static PyObject *stop_taking(PyObject *module, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-/* A forked child has no completion thread, and may have been forked with the queue locked. */
+/* Gives a forked child a new queue: it has no completion thread, and the old queue may have been
+ * locked at the fork. */
 static PyObject *after_fork(PyObject *module, PyObject *unused)
 {
     (void)unused;
@@ -170,7 +171,7 @@ static int clear(PyObject *module)
     return 0;
 }
 
-/* The queue stays: a request that ends during the interpreter's own end still writes there. */
+/* The queue is not freed: a request that ends while the interpreter ends still writes to it. */
 static void release(void *module)
 {
     clear(module);

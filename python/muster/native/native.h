@@ -27,12 +27,12 @@ enum { NATIVE_MAX_CLASSES = 16 };
 
 /* The exception classes, one per name in the table of errors. */
 struct native_class {
-    const char *name; /* of the builtin exception that it is, too; static */
+    const char *name; /* the name of the builtin exception that is its base, too; static */
     PyObject *type;
 };
 
 struct native_state {
-    PyObject *error; /* muster.Error, base of them all */
+    PyObject *error; /* muster.Error, the base of them all */
     struct native_class classes[NATIVE_MAX_CLASSES];
     int num_classes;
     PyTypeObject *comm_type;
@@ -46,8 +46,8 @@ struct native_state {
 
 /* errors.c */
 int native_errors_init(PyObject *module, struct native_state *state);
-/* Sets the exception for err->code; one that is set already (KeyboardInterrupt from a signal's
- * handler) stays. Always NULL. */
+/* Sets the exception for err->code, unless one is set already (KeyboardInterrupt from a signal's
+ * handler). Always returns NULL. */
 PyObject *native_raise(struct native_state *state, const struct muster_err *err);
 
 /* comm.c */
@@ -55,27 +55,27 @@ struct native_comm {
     PyObject head;
     struct muster_comm *comm; /* NULL once closed */
     int inside;               /* threads inside a call; the GIL guards it */
-    pthread_mutex_t order;    /* of collectives: one thread at a time runs or starts one */
-    unsigned long turn;       /* the thread whose turn it is, 0: nobody's; the GIL guards it */
-    bool closing;             /* the last one out frees */
+    pthread_mutex_t order;    /* for collectives: one thread at a time runs or starts one */
+    unsigned long turn;       /* the thread whose turn it is, or 0; the GIL guards it */
+    bool closing;             /* the last thread that leaves frees comm */
     int under_way;            /* collectives that were started; the queue's lock guards it */
 };
 extern PyType_Spec native_comm_spec;
-/* Takes comm over, also on failure. */
+/* Takes ownership of comm, also on failure. */
 PyObject *native_comm_wrap(PyTypeObject *type, struct muster_comm *comm);
 
 /* inside.c
- * False: it is closed; no exception is set. */
+ * Returns false if it is closed; no exception is set. */
 bool native_comm_try_enter(struct native_comm *self);
-/* NULL, with an exception: it is closed. */
+/* Returns NULL, with an exception set, if it is closed. */
 struct native_comm *native_comm_enter(PyObject *object);
 void native_comm_leave(struct native_comm *self);
 
 /* wait.c
- * By CLOCK_MONOTONIC. */
+ * Returns the time by CLOCK_MONOTONIC. */
 int64_t native_now_ms(void);
-/* What a collective under way asks: non-zero when Ctrl-C's handler raised. Others' handlers run
- * after the call, as they may make calls themselves. */
+/* Called by a collective under way: non-zero when Ctrl-C's handler raised. Handlers of other
+ * signals run after the call, because they may make calls themselves. */
 int native_interrupted(void *context);
 
 /* comm_query.c: methods of the type */
@@ -90,37 +90,38 @@ struct native_call {
     struct muster_call call;
     size_t *counts; /* both arrays; owned */
 };
-/* Arguments: kind, type, op, peer, tag, in, out, count[, in_counts, out_counts]. */
+/* The arguments are kind, type, op, peer, tag, in, out, count[, in_counts, out_counts]. */
 int native_call_parse(PyObject *const *args, Py_ssize_t num_args, int world_size,
                       struct native_call *ret);
 void native_call_done(struct native_call *call);
 
 /* request.c */
 extern PyType_Spec native_request_spec;
-/* Takes the call's counts over. owner stays alive until the request has ended. */
+/* Takes ownership of the call's counts. owner stays alive until the request has ended. */
 PyObject *native_request_start(struct native_state *state, struct native_comm *comm,
                                struct native_call *call, PyObject *owner);
 
 /* queue.c */
 struct native_queue *native_queue_new(void);
-/* Blocks until a request has ended or the queue is stopped; None when it is stopped and empty. */
+/* Blocks until a request has ended or the queue is stopped; returns None when it is stopped and
+ * empty. */
 PyObject *native_queue_take(struct native_queue *queue);
 void native_queue_stop(struct native_queue *queue);
-/* Waits until the collectives that were started on comm have ended, at most so long since any
- * collective of any communicator ended last: peers that are slow may have others to do before.
- * -1 with an exception set when a signal's handler raised. */
+/* Waits until the collectives that were started on comm have ended, but gives up when no collective
+ * of any communicator has ended for limit_ms: slow peers may have others to do before. Returns -1
+ * with an exception set when a signal's handler raised. */
 int native_queue_settle(struct native_queue *queue, struct native_comm *comm, int64_t limit_ms);
 
 /* buffer.c */
 struct native_buffer {
-    PyObject *view; /* holds the memory; NULL: nothing is held */
+    PyObject *view; /* holds the memory; NULL if nothing is held */
     void *bytes;
     Py_ssize_t size_bytes;
 };
-/* All return -1 with an exception set. A buffer is contiguous. */
+/* These return -1 with an exception set on failure. A buffer is contiguous. */
 int native_buffer_get(PyObject *object, bool writable, struct native_buffer *ret);
 void native_buffer_done(struct native_buffer *buffer);
-/* Their number; ret has room for MUSTER_MAX_RANKS. */
+/* Returns the number of members; ret has room for MUSTER_MAX_RANKS. */
 int native_members_get(PyObject *sequence, struct muster_member *ret);
 
 /* endpoint.c */
@@ -139,12 +140,12 @@ struct native_elastic {
     size_t num_pieces;
     uint32_t micro_batches; /* of the step that is under way */
     int inside;             /* threads inside a call */
-    bool busy;              /* one of them is the job's user */
+    bool busy;              /* one of them is the thread that uses the job */
     bool closing;
 };
 extern PyType_Spec native_elastic_spec;
-/* The job's user, one thread at a time; NULL with an exception set when there is one, or the job is
- * closed. */
+/* Enters as the job's user, which is one thread at a time; NULL with an exception set when another
+ * thread is, or the job is closed. */
 struct native_elastic *native_elastic_enter(PyObject *object);
 void native_elastic_leave(struct native_elastic *self);
 /* Runs Python's signal handlers, so that one may ask to leave while the job waits; non-zero when
@@ -165,7 +166,7 @@ extern PyType_Spec native_shards_spec;
 int native_elastic_options(PyObject *args, PyObject *kwargs, struct muster_elastic_options *ret);
 PyObject *native_elastic_pass(const struct muster_elastic_pass *pass);
 PyObject *native_elastic_info(const struct muster_elastic_info *info);
-/* A list of the passes' lists of records, as far as counts fit into num. */
+/* Returns a list of the passes' lists of records, for the counts that fit into num. */
 PyObject *native_elastic_lists(const uint64_t *records, size_t num, const size_t *counts,
                                size_t passes);
 

@@ -21,8 +21,8 @@ struct list {
 struct native_queue {
     pthread_mutex_t lock;
     pthread_cond_t filled;
-    uint64_t ended;         /* collectives of all communicators */
-    pthread_cond_t settled; /* a communicator has no collective under way any more */
+    uint64_t ended;         /* the number of collectives of all communicators that have ended */
+    pthread_cond_t settled; /* signals that a communicator has no collective under way any more */
     struct list wanted;
     struct list quiet;
     bool stopped;
@@ -91,7 +91,7 @@ void native_queue_count(struct native_request *self)
     pthread_mutex_unlock(&self->queue->lock);
 }
 
-/* With the queue's lock held. */
+/* Called with the queue's lock held. */
 static void discount(struct native_request *self)
 {
     assert(self->comm->under_way > 0);
@@ -129,7 +129,8 @@ static struct native_request *wait_for_wanted(struct native_queue *queue)
     return first;
 }
 
-/* One at a time: what a thread holds no other can complete, and its callbacks may wait for it. */
+/* Takes one request at a time: no other thread can complete a request that this one has taken, and
+ * its callbacks may wait for it. */
 PyObject *native_queue_take(struct native_queue *queue)
 {
     struct native_request *first;
@@ -139,7 +140,7 @@ PyObject *native_queue_take(struct native_queue *queue)
     if (!first) {
         Py_RETURN_NONE;
     }
-    return (PyObject *)first; /* the reference taken by start */
+    return (PyObject *)first; /* with the reference that start took */
 }
 
 static struct timespec after_ms(int64_t delay_ms)
@@ -148,8 +149,8 @@ static struct timespec after_ms(int64_t delay_ms)
     return (struct timespec){.tv_sec = at_ms / 1000, .tv_nsec = at_ms % 1000 * 1000000};
 }
 
-/* Waits one slice; true when nothing is under way. *ended: of how many collectives the end was
- * seen. */
+/* Waits one slice; returns true when nothing is under way. *ended is the number of collectives
+ * whose end was seen. */
 static bool settle_slice(struct native_queue *queue, struct native_comm *comm, int64_t slice_ms,
                          uint64_t *ended)
 {

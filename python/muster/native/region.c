@@ -57,7 +57,7 @@ static PyObject *close_region(PyObject *object, PyObject *unused)
     struct native_buffer memory = self->memory;
     self->region = NULL;
     self->memory = (struct native_buffer){0};
-    Py_BEGIN_ALLOW_THREADS; /* its thread is waited for */
+    Py_BEGIN_ALLOW_THREADS; /* the call waits for the region's thread */
     muster_region_close(region);
     Py_END_ALLOW_THREADS;
     native_buffer_done(&memory);

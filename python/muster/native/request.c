@@ -16,7 +16,8 @@ static int clear(PyObject *object)
     return 0;
 }
 
-/* Those that nobody waited for keep their owner, which keeps them. */
+/* Drops requests that ended and that nobody waited for: they refer to their owners, and these to
+ * them. */
 static void drop_quiet(struct native_queue *queue)
 {
     struct native_request *first = native_queue_take_quiet(queue);
@@ -28,8 +29,8 @@ static void drop_quiet(struct native_queue *queue)
     }
 }
 
-/* Waits while too many calls are under way: torch's callers start as many as they like. Some of
- * them end, or the communicator's timeout ends them all. */
+/* Starts a call, and waits while too many are under way: torch's callers start as many as they
+ * like. Some of them end, or the communicator's timeout ends them all. */
 static int start_with_room(struct native_comm *comm, const struct muster_call *call,
                            struct muster_request **ret, struct muster_err *err)
 {
@@ -138,7 +139,7 @@ static PyObject *wait_for(PyObject *object, PyObject *timeout_ms)
         return NULL;
     }
     struct muster_err err = MUSTER_ERR_INIT;
-    bool inside = native_comm_try_enter(self->comm); /* who closes it now leaves freeing to us */
+    bool inside = native_comm_try_enter(self->comm); /* so close() leaves the freeing to us */
     int r = wait_sliced(self, limit_ms, &err);
     if (inside) {
         native_comm_leave(self->comm);
@@ -155,7 +156,8 @@ static PyObject *notify(PyObject *object, PyObject *unused)
     return PyBool_FromLong(native_queue_want((struct native_request *)object));
 }
 
-/* The owner refers to the request, too: a cycle that only the collector would find. */
+/* Drops the reference to the owner, which also refers to the request: only the garbage collector
+ * would find the cycle. */
 static PyObject *let_go(PyObject *object, PyObject *unused)
 {
     (void)unused;

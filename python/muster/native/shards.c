@@ -68,7 +68,7 @@ static struct native_shards *enter(PyObject *object)
     return self;
 }
 
-/* The end of a call: None, or the exception of its error. */
+/* Ends a call: returns None, or NULL with the exception for its error. */
 static PyObject *leave(struct native_shards *self, int r, const struct muster_err *err)
 {
     self->busy = false;

@@ -18,7 +18,7 @@ int native_interrupted(void *context)
     (void)context;
     PyGILState_STATE gil = PyGILState_Ensure();
     int r = PyErr_Occurred() ? -1 : 0;
-    if (r == 0 && PyOS_InterruptOccurred()) { /* it forgets the signal, too */
+    if (r == 0 && PyOS_InterruptOccurred()) { /* this call also clears the signal */
         PyErr_SetInterrupt();
         r = PyErr_CheckSignals();
     }

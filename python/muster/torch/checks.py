@@ -1,15 +1,15 @@
 """Three silent mistakes of data-parallel training, caught while it runs.
 
-1. A group was made but the model never wrapped: separate models train. Warned of after a few optimizer steps without
-   any collective; after more of them where there was one before the first step.
-2. Parameters diverge. Every 50 steps a digest of the parameters whose gradients are averaged is compared. Buffers
-   (BatchNorm's) and parameters that each rank has of its own (model parallelism) are not looked at: only those under
+1. A group was made, but the model was never wrapped: each rank trains a separate model. The check warns after a few
+   optimizer steps without any collective, or after more steps if there was a collective before the first step.
+2. Parameters diverge. Every 50 steps the ranks compare a digest of the parameters whose gradients are averaged. Buffers
+   (BatchNorm's) and parameters that only one rank has (model parallelism) are not checked: only those under
    DistributedDataParallel, or whose gradients the program itself all-reduced.
-3. Every rank reads the same samples: digests of the batch before a step are equal on all ranks, several times.
+3. Every rank reads the same samples: the digests of the batch before a step are equal on all ranks, several times.
 
-Digests travel through the group's store, never through its collectives: nothing waits, no order changes, and ranks
-that make different numbers of steps are no trouble. MUSTER_CHECKS=0 turns all off. What it costs is measured by
-bench/training/run.
+Digests travel through the group's store, never through its collectives: no rank waits, the order of calls does not
+change, and ranks may make different numbers of steps. MUSTER_CHECKS=0 turns off all three. bench/training/run measures
+their cost.
 """
 import importlib
 import os
@@ -23,13 +23,13 @@ import torch.distributed.distributed_c10d as c10d
 from muster import _muster
 
 EVERY_STEPS = 50
-SILENT_STEPS = 5          # optimizer steps without a collective ever until mistake 1 is warned of; else EVERY_STEPS
-SAMPLE_STEPS = (2, 3, 4)  # batches compared early; then every EVERY_STEPS
-EQUAL_BATCHES = 3         # that many batches in common are no accident
-DIGEST_BYTES = 1 << 18    # looked at per parameter check: a window that moves on from check to check
-MAX_REDUCED = 4096        # tensors per step
-MAX_TENSORS = 64          # of a batch; a larger one is not looked at
-BATCH_PIECES = 8          # a large tensor is looked at in so many places
+SILENT_STEPS = 5          # optimizer steps without any collective before the warning of mistake 1; otherwise EVERY_STEPS
+SAMPLE_STEPS = (2, 3, 4)  # the first steps whose batches are compared; then every EVERY_STEPS
+EQUAL_BATCHES = 3         # so many equal batches are not a coincidence
+DIGEST_BYTES = 1 << 18    # read by each parameter check: a window that moves on from check to check
+MAX_REDUCED = 4096        # tensors that are recorded per step
+MAX_TENSORS = 64          # in a batch; a batch with more is not checked
+BATCH_PIECES = 8          # a large tensor is read at so many places
 _MASK = (1 << 62) - 1     # stores add signed 64-bit numbers
 
 SILENT = ('muster: during %d optimizer steps no collective was called: each of the %d ranks trains a model '
@@ -48,7 +48,7 @@ def enabled():
 
 
 def attach(group):
-    """What the group tells of its calls; None when there is nothing to watch."""
+    """Returns the object to which the group reports its calls, or None if nothing is checked."""
     if not enabled() or group._size < 2:
         return None
     _watch.add(group)
@@ -56,10 +56,10 @@ def attach(group):
 
 
 class Reductions:
-    """Whose gradients the program averages by hand: what a group has all-reduced since the last step."""
+    """Records whose gradients the program averages by hand: the tensors that a group has all-reduced since the last step."""
 
     def __init__(self):
-        self.counts = {}  # elements by address
+        self.counts = {}  # the number of elements by address
 
     def on_all_reduce(self, address, count):
         if len(self.counts) < MAX_REDUCED:
@@ -71,26 +71,26 @@ class Reductions:
 
 
 class Exchange:
-    """Numbers of all ranks, published and compared without waiting."""
+    """Publishes numbers of all ranks and compares them, without waiting."""
 
     def __init__(self, group, kind):
         self._group = weakref.ref(group)
         self._rank, self.size = group._rank, group._size
-        # A store may serve several groups in turn, which publish anew what they have in common.
+        # Several groups may use a store in turn: each group publishes its numbers under its own name.
         self._prefix = f'{group._meeting}/check/{kind}'
         self._open = []  # (label, own value): published, not yet compared (rank 0)
 
     def over(self):
-        """True when numbers no longer find anybody."""
+        """Whether the group, and so the exchange of numbers, has ended."""
         return _living(self._group) is None
 
     def publish(self, label, value):
-        value = value & _MASK or 1  # 0 is what a store says of a number nobody wrote
+        value = value & _MASK or 1  # 0 is what a store returns for a number that no rank has written
         if self._add(label, self._rank, value) and self._rank == 0:
             self._open.append((label, value))
 
     def compare(self):
-        """On rank 0: (label, [ranks whose value differs]) for each label that all ranks have published by now."""
+        """On rank 0, yields (label, [ranks whose value differs]) for each label that all ranks have published by now."""
         still_open = []
         for label, value in self._open[-4:]:
             values = [self._add(label, peer, 0) for peer in range(1, self.size)]
@@ -104,7 +104,7 @@ class Exchange:
         group = _living(self._group)
         try:
             return group._store.add(f'{self._prefix}/{label}/{rank}', value) if group is not None else 0
-        except RuntimeError:  # the store has ended with the rank that kept it: this rank trains on alone
+        except RuntimeError:  # the store has ended with its rank: this rank trains on alone
             self._group = _nobody
             return 0
 
@@ -114,10 +114,10 @@ class Course:
 
     def __init__(self):
         self.steps = 0
-        self.moved = None     # (groups made, their collectives) before the first step
-        self.parameters = []  # averaged over the group of the exchanges
+        self.moved = None     # (number of groups, their collectives) before the first step
+        self.parameters = []  # those averaged over the group of the exchanges
         self.exchange = None
-        self.samples = None   # None when ranks may share their samples
+        self.samples = None   # None if ranks may share their samples
         self.equal_steps = []
 
 
@@ -125,11 +125,11 @@ class Watch:
     """One per process: hooks on optimizer steps, on DDP's construction and on batches."""
 
     def __init__(self):
-        self._groups = []   # weak references, as those of DDP modules: in order of construction, as on the other ranks
+        self._groups = []   # weak references, also those of DDP modules: in order of construction, which is the same on all ranks
         self._wrapped = []
         self._courses = weakref.WeakKeyDictionary()
-        self._begun = weakref.WeakKeyDictionary()  # by group: how many courses of each name
-        self._made = 0                             # groups so far
+        self._begun = weakref.WeakKeyDictionary()  # by group: the number of courses of each name
+        self._made = 0                             # number of groups so far
         self._batch = None
         self._hooked = False
         self._warned = set()
@@ -150,7 +150,7 @@ class Watch:
         self._batch = batch
 
     def after_step(self, optimizer):
-        """Called after every optimizer step; whatever goes wrong in here must not stop the training."""
+        """Called after every optimizer step; an error in here must not stop the training."""
         try:
             groups = [group for group in map(_living, self._groups) if group is not None]
             course = self._courses.get(optimizer)
@@ -195,7 +195,7 @@ class Watch:
             self._warn('silent', SILENT % (course.steps, max(group._size for group in groups)))
 
     def _find_parameters(self, course, optimizer, groups):
-        """The optimizer's parameters under DDP, else those whose gradients were all-reduced before this step."""
+        """Finds the optimizer's parameters under DDP, or else those whose gradients were all-reduced before this step."""
         ours = [p for part in optimizer.param_groups for p in part['params'] if p.is_cpu and p.requires_grad]
         modules = [module for module in (ref() for ref in self._wrapped) if module is not None]
         under_ddp = {id(p) for module in modules for p in module.parameters()}
@@ -204,13 +204,13 @@ class Watch:
             batches_differ = True
         else:
             group, places, averaged = _averaged_by_hand(ours, groups)
-            # When each rank has a part of the model for itself, the ranks may share their samples.
+            # If each rank has its own part of the model, the ranks may share their samples.
             batches_differ = len(averaged) == sum(p.grad is not None for p in ours)
         if averaged:
             self._begin(course, group, places, averaged, batches_differ)
 
     def _begin(self, course, group, places, parameters, batches_differ):
-        """The exchange has the same name on all ranks only for the same parameters, and the same course of them."""
+        """Begins an exchange, which has the same name on all ranks only for the same parameters, and the same course of them."""
         name = f'{hash(places) & 0xffffffff:x}'
         begun = self._begun.setdefault(group, {})
         begun[name] = begun.get(name, 0) + 1
@@ -219,7 +219,7 @@ class Watch:
         course.samples = Exchange(group, f'samples/{name}/{begun[name]}') if batches_differ else None
 
     def _digest(self, course):
-        """The digest of a window of DIGEST_BYTES over the parameters laid end to end; the window moves on with each check."""
+        """Returns the digest of a window of DIGEST_BYTES over the parameters, laid end to end; the window moves on with each check."""
         sizes = [p.numel() * p.element_size() for p in course.parameters]
         total = sum(sizes)
         start = (course.steps // EVERY_STEPS - 1) * DIGEST_BYTES % total if total > DIGEST_BYTES else 0
@@ -262,38 +262,39 @@ def _nobody():
 
 
 def _living(reference):
-    """The group, unless it has been destroyed."""
+    """Returns the group, or None if it has been destroyed."""
     group = reference()
     return group if group is not None and group._checks is not None else None
 
 
 def _backends(group):
-    """What moves a torch group's data: torch 1.13 has the group itself, 2.x one backend per device inside it."""
+    """Returns the objects that move a torch group's data: in torch 1.13 the group itself, in 2.x one backend per device inside it."""
     if not hasattr(group, '_get_backend'):
         return [group]
     try:
         return [group._get_backend(device) for device in group._device_types]
-    except RuntimeError:  # a device without one
+    except RuntimeError:  # a device without a backend
         return [None]
 
 
 def _all_groups_are_ours():
-    """Collectives of other backends are not counted: where there are any, nobody knows who is silent."""
+    """Whether all groups use muster. Collectives of other backends are not counted, so with them it is not known which group had no call."""
     world = getattr(c10d, '_world', None)
     groups = world.pg_map if world is not None else c10d._pg_map
     return all(hasattr(backend, '_moved') for group in groups for backend in _backends(group))
 
 
 def _averaged_by_ddp(modules, ids, groups):
-    """(group, where in the modules they are, the parameters) of those with these ids. One group; the first met.
+    """Returns (group, their places in the modules, the parameters) for the parameters with these ids, for the first
+    group found.
 
-    Only that all ranks average the same parameters makes them comparable: of a ZeroRedundancyOptimizer's inner
-    optimizers each has another part.
+    They are comparable only if all ranks average the same parameters: each inner optimizer of a ZeroRedundancyOptimizer
+    has another part.
     """
     chosen, places, averaged = None, [], []
     for number, module in enumerate(module for module in modules if any(id(p) in ids for p in module.parameters())):
         group = next((b for b in _backends(module.process_group) if any(b is g for g in groups)), None)
-        # A hook of its own may average whatever and whenever it likes.
+        # A communication hook of the user may average anything at any time.
         if group is None or chosen not in (None, group) or module._get_ddp_logging_data().get('comm_hook'):
             continue
         chosen = group
@@ -305,7 +306,7 @@ def _averaged_by_ddp(modules, ids, groups):
 
 
 def _averaged_by_hand(ours, groups):
-    """The same of those whose gradients a group all-reduced: the group with most of them."""
+    """Returns the same for the parameters whose gradients a group all-reduced: for the group with most of them."""
     best = None, (), []
     for group in groups:
         found = [(i, p) for i, p in enumerate(ours) if p.grad is not None and group._checks.covers(p.grad)]
@@ -315,7 +316,7 @@ def _averaged_by_hand(ours, groups):
 
 
 def digest_of_batch(batch, seed):
-    """The digest of a bounded part of every tensor; None when the batch has anything in it that cannot be read."""
+    """Returns the digest of a bounded part of every tensor, or None if the batch has a part that cannot be read."""
     tensors = []
     if not _collect(batch, tensors) or sum(t.numel() for t in tensors) < 2:
         return None
@@ -323,14 +324,14 @@ def digest_of_batch(batch, seed):
     for tensor in tensors:
         size = tensor.numel() * tensor.element_size()
         length, pieces = (size, 1) if size <= share else (share // BATCH_PIECES, BATCH_PIECES)
-        for piece in range(pieces):  # the last one ends where the tensor ends
+        for piece in range(pieces):  # the last one ends at the end of the tensor
             at = (size - length) * piece // max(pieces - 1, 1)
             value = _muster.digest(tensor.data_ptr() + at, length, value)
     return value
 
 
 def _collect(batch, tensors, depth=4):
-    """Appends all tensors of a batch; False when there may be something else that tells batches apart."""
+    """Appends all tensors of a batch; returns False if the batch may have other data that distinguishes it."""
     if isinstance(batch, torch.Tensor):
         tensors.append(batch)
         return batch.is_cpu and batch.layout is torch.strided and batch.is_contiguous() and len(tensors) <= MAX_TENSORS

@@ -1,7 +1,7 @@
-"""Every collective of torch.distributed as one call of libmuster.
+"""Implements every collective of torch.distributed by one call of libmuster.
 
-torch hands lists of tensors and an options object; what comes back is a Work (work.py). Non-contiguous and scattered
-tensors go through one packed buffer, unpacked when the call has ended.
+torch passes lists of tensors and an options object, and gets a Work (work.py). Non-contiguous and scattered tensors are
+copied into one packed buffer, which is unpacked when the call has ended.
 """
 from datetime import timedelta
 
@@ -19,9 +19,9 @@ _ALL_REDUCE = _muster.ALL_REDUCE
 
 
 class Collectives:
-    """The calls, in the names and forms that torch uses, of a group with a communicator (group.py)."""
+    """The calls of a group with a communicator (group.py), in the names and forms that torch uses."""
 
-    # -- the one way down ----------------------------------------------------------------------------------------
+    # -- the call of libmuster -----------------------------------------------------------------------------------
 
     def _do(self, mode, name, kind, keep, result, finish, kind_args, counts=()):
         """Runs or starts one native call; kind_args: type, op, peer, tag, in, out, count."""
@@ -64,7 +64,7 @@ class Collectives:
         address, count = flat.data_ptr(), flat.numel() * per
         if self._checks:
             self._checks.on_all_reduce(address, count)
-        if mode is SYNC and flat is tensor and not _profiler_enabled():  # the short way: nothing is put aside
+        if mode is SYNC and flat is tensor and not _profiler_enabled():  # the short way: no object is created
             self._sequence += 1
             self._moved += 1
             self._run(_ALL_REDUCE, kind_type, op, 0, 0, address, address, count)
@@ -138,7 +138,7 @@ class Collectives:
                         (kind_type, op, 0, 0, source.data_ptr(), target.data_ptr(), target.numel() * per))
 
     def _sparse_all_reduce(self, tensor, op):
-        """Sums sparse tensors by gathering everyone's entries; the dense calls it needs block."""
+        """Sums sparse tensors by gathering the entries of all ranks; the dense calls that it needs block."""
         if op not in (_muster.SUM, _muster.AVG):
             raise RuntimeError('muster: sparse tensors can be reduced by SUM and AVG only')
         mine = tensor.coalesce()
@@ -289,7 +289,7 @@ class Collectives:
                           counts=counts)
 
     def _agreeing(self, given, taken):
-        """Both lists of an all-to-all's counts; what the other ranks take is known to them alone."""
+        """Checks both lists of an all-to-all's counts and returns them; only the other ranks know the counts that they take."""
         if given[self._rank] != taken[self._rank]:
             raise RuntimeError(f'muster: all_to_all: rank {self._rank} gives {given[self._rank]} elements to itself and '
                                f'takes {taken[self._rank]} of them')
@@ -341,11 +341,11 @@ class Collectives:
         return finished(mode, ())
 
     def _start_coalescing(self, *_):
-        """batch_isend_irecv: the calls in between are started as they come."""
+        """For batch_isend_irecv: the calls in between are started at once."""
 
     _end_coalescing = _start_coalescing
 
-    # Names that other versions of torch call these by.
+    # The names by which other versions of torch call these methods.
     _allgather_base = all_gather_single
     all_gather_into_tensor = all_gather_single
     allgather_into_tensor_coalesced = all_gather_single_coalesced
@@ -356,7 +356,7 @@ class Collectives:
 
 
 def _root(opts):
-    """The root: of options, or the number itself, which the short forms of the calls give."""
+    """Returns the root, from options, or as the number itself, which the short forms of the calls pass."""
     return opts if isinstance(opts, int) else opts.rootRank
 
 

@@ -1,4 +1,4 @@
-"""The process group: its beginning, its names for torch, its end. The calls are in collectives.py."""
+"""The process group: how it begins, its names for torch, and how it ends. The calls are in collectives.py."""
 import atexit
 import os
 import sys
@@ -14,10 +14,10 @@ from muster.torch.collectives import Collectives
 from muster.torch.handing import NotAMember
 from muster.torch.work import WORKS_ARE_PYTHON, start_completion, stop_completion
 
-SETTLE_AT_EXIT_MS = 2000  # so long after the last that ended, what nobody waited for may take then
-YIELD_AT_EXIT_S = 1  # to the rank that was lost first; a cluster knows the ends of ranks to the second
+SETTLE_AT_EXIT_MS = 2000  # so long after the last end of a call, calls that nobody waited for may still take
+YIELD_AT_EXIT_S = 1  # for the rank that was lost first: a cluster records the ends of ranks in whole seconds
 
-_lost_one = False  # a group that was left had lost a rank
+_lost_one = False  # whether a group that was left had lost a rank
 
 _live = weakref.WeakSet() if WORKS_ARE_PYTHON else set()
 
@@ -27,7 +27,7 @@ _BASE = dist.ProcessGroup if WORKS_ARE_PYTHON else _distributed_c10d.Backend
 class Group(Collectives, _BASE):
     """torch 2.x: the Backend of CPU tensors inside torch's own group; torch 1.13: the group itself.
 
-    Made by torch's init_process_group and new_group; waits until all ranks have come.
+    torch's init_process_group and new_group create it; the constructor waits until all ranks have come.
     """
 
     def __init__(self, store, rank, size, timeout):
@@ -37,20 +37,20 @@ class Group(Collectives, _BASE):
         self._run = self._comm.run
         self._pid = os.getpid()
         self._sequence = 0  # calls so far
-        self._moved = 0     # those of them that were no barrier
+        self._moved = 0     # those of them that were not a barrier
         self._monitored = 0
         self._checks = checks.attach(self)
-        start_completion()  # not in the first call: what Ctrl-C raises there, C++ makes a RuntimeError of on torch 1.13
+        start_completion()  # not in the first call: on torch 1.13, C++ turns an exception of Ctrl-C there into a RuntimeError
         wrapping.wrap_collectives()
-        weakref.finalize(self, _unwrap_if_last).atexit = False  # torch 1.13 does not call shutdown, but forgets it
-        _live.add(self)  # C++ holds a Backend without its Python half: it lives until shutdown
+        weakref.finalize(self, _unwrap_if_last).atexit = False  # torch 1.13 does not call shutdown, it only drops the group
+        _live.add(self)  # C++ holds a Backend without its Python half: this keeps it alive until shutdown
 
     def name(self):
         return 'muster'
 
     getBackendName = _get_backend_name = name
 
-    # Plain attributes: torch 2.15's own properties of these names ask the Python object, which asks them, for ever.
+    # Plain attributes: torch 2.15's own properties of these names ask the Python object, which would ask them again, forever.
     supports_splitting = True
     supports_coalescing = supports_shrinking = supports_reconfigure = False
     supports_tensor_alloc = supports_window = supports_abort_hooks = supports_completion_hooks = False
@@ -67,7 +67,7 @@ class Group(Collectives, _BASE):
     _set_default_timeout = set_timeout
 
     def monitored_barrier(self, timeout=None, wait_all_ranks=False):
-        limit = getattr(timeout, 'timeout', timeout)  # newer torch gives BarrierOptions
+        limit = getattr(timeout, 'timeout', timeout)  # newer torch passes BarrierOptions
         if isinstance(limit, (int, float)):
             limit = timedelta(seconds=limit)
         limit = self._timeout if limit is None or limit < timedelta(0) else limit
@@ -82,26 +82,26 @@ class Group(Collectives, _BASE):
         self._sequence = 0
 
     def split(self, store, ranks, opts):
-        """torch's split_group: the group of these ranks, which meet through a store of their own."""
+        """torch's split_group: returns the group of these ranks, which meet through their own store."""
         if self._rank not in ranks:
             raise NotAMember(f'muster: rank {self._rank} is not among the ranks {list(ranks)} of the new group')
         return Group(store, ranks.index(self._rank), len(ranks), opts._timeout)
 
     def describe(self):
-        """One line on how the group moves data, for logs."""
+        """Returns one line for logs that says how the group moves data."""
         return self._comm.describe()
 
     def abort(self, *_):
-        """Ends calls under way here and at the peers; the group is of no use afterwards."""
+        """Ends the calls under way on this rank and on the peers; the group is unusable afterwards."""
         self._comm.abort()
 
     def shutdown(self, *_):
-        """Leaves. Collectives that were started and not waited for end before, unless an error is under way."""
+        """Leaves the group. Collectives that were started and not waited for end first, unless the call happens because of an error."""
         self._leave(0 if sys.exc_info()[0] else meeting.milliseconds(self._timeout))
 
     def _leave(self, settle_ms):
         global _lost_one
-        if os.getpid() == self._pid:  # a forked child has nothing under way
+        if os.getpid() == self._pid:  # a forked child has no calls under way
             self._comm.settle(settle_ms)
             _lost_one = _lost_one or self._has_lost_one()
         self._checks = None
@@ -119,12 +119,12 @@ def _unwrap_if_last():
 
 
 def _close_all():
-    """At exit without destroy: peers learn soon, and no thread of ours outlives the interpreter.
+    """Runs at exit if the program has not destroyed its groups: peers learn of it soon, and no thread of muster outlives the interpreter.
 
-    A rank may know that another has left before that one's process has ended (its interpreter takes its time, and so does a core
-    dump). Who ends by an exception then waits a moment, so that the other one's end, which is the cause, is the first.
+    A rank may know that another rank has left before the other's process has ended (its interpreter takes some time, and so does a core dump).
+    So a rank that ends by an exception waits a moment, so that the other process, which is the cause, ends first.
     """
-    raised = hasattr(sys, 'last_type')  # an exception ends this program
+    raised = hasattr(sys, 'last_type')  # whether this program ends by an exception
     ours = [group for group in list(_live) if group._pid == os.getpid()]
     if raised and (_lost_one or any(group._has_lost_one() for group in ours)):
         time.sleep(YIELD_AT_EXIT_S)

@@ -1,4 +1,4 @@
-"""How the processes of a group find each other: through the store that torch made for them."""
+"""How the processes of a group find each other: through the store that torch created for them."""
 import os
 import time
 from datetime import timedelta
@@ -6,29 +6,30 @@ from datetime import timedelta
 from muster import _muster
 
 
-NOTICE_MS = 60_000      # a call that waits so long says on stderr for whom; MUSTER_NOTICE_MS says otherwise
-_LONGEST_MS = 2**31 - 1  # 24 days; timedelta.max would overflow below us
+NOTICE_MS = 60_000      # a call that waits so long names the missing ranks on stderr; MUSTER_NOTICE_MS changes the time
+_LONGEST_MS = 2**31 - 1  # 24 days; timedelta.max would overflow in the layers below
 
 
 def milliseconds(timeout):
-    """A timedelta as libmuster and the stores take it."""
+    """Returns a timedelta in milliseconds, as libmuster and the stores take it."""
     return min(int(timeout / timedelta(milliseconds=1)), _LONGEST_MS)
 
 
 def _round(store, rank):
-    """A name that no earlier group of this store has used, the same on all ranks.
+    """Returns a name that no earlier group of this store has used, the same on all ranks.
 
     A store may outlive its users: torchrun restarts workers on the same one, and a program may destroy the group and
-    make it again. Each rank counts its own beginnings; after a restart by torchrun the count starts anew.
+    make it again. Each rank counts the groups that it begins; after a restart by torchrun the count starts again from
+    zero.
     """
     attempt = os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')
     return f"muster/{attempt}/{store.add(f'muster/{attempt}/begun/{rank}', 1)}"
 
 
 def make_comm(store, rank, size, timeout):
-    """(communicator, its name): waits until all ranks have come.
+    """Returns (communicator, its name) when all ranks have come.
 
-    `timeout` is a timedelta, and that of every later wait for a live peer.
+    `timeout` is a timedelta; it also limits every later wait for a live peer.
     """
     name = _round(store, rank)
 
@@ -45,10 +46,10 @@ def make_comm(store, rank, size, timeout):
 
 
 def monitored_barrier(store, prefix, rank, size, timeout, wait_all_ranks):
-    """torch's monitored_barrier, through the store: it works, and names who is missing, whatever state the group is in.
+    """torch's monitored_barrier, through the store: it works, and names the missing ranks, in any state of the group.
 
     Rank 0 waits for each rank in turn and tells the others the outcome; its error names the first rank that did not
-    come, or with wait_all_ranks all of them. The wording is gloo's.
+    come, or with wait_all_ranks all of them. The messages are those of gloo.
     """
     store.set(f'{prefix}/{rank}', b'here')
     if rank == 0:
@@ -68,7 +69,7 @@ def monitored_barrier(store, prefix, rank, size, timeout, wait_all_ranks):
 
 
 def _missing(store, prefix, size, timeout, all_of_them):
-    """What rank 0 has to complain of, or None."""
+    """Returns the error message for the missing ranks, on rank 0, or None."""
     missing = []
     deadline = time.monotonic() + timeout / timedelta(seconds=1)
     for peer in range(1, size):

@@ -1,6 +1,7 @@
-"""What libmuster has to know of a tensor: an address, a count and a type.
+"""The data about a tensor that libmuster needs: an address, a count and a type.
 
-Everything else about tensors stays here: memory that is not contiguous, complex numbers, types that only move.
+All other properties of tensors are handled here: memory that is not contiguous, complex numbers, types that can only be
+moved.
 """
 import torch
 from torch.distributed import ReduceOp
@@ -16,21 +17,21 @@ HALVES = {torch.complex32: _muster.F16, torch.complex64: _muster.F32, torch.comp
 
 
 def _number(op):
-    """ReduceOp has been an enum, and a class with an enum inside."""
+    """Returns the number of the operation. ReduceOp is an enum, or a class with an enum inside, depending on torch's version."""
     return int(getattr(op, 'op', op))
 
 
 OPS = {_number(getattr(ReduceOp, theirs)): getattr(_muster, ours) for theirs, ours in (
     ('SUM', 'SUM'), ('AVG', 'AVG'), ('PRODUCT', 'PROD'), ('MIN', 'MIN'), ('MAX', 'MAX'), ('BAND', 'BAND'),
     ('BOR', 'BOR'), ('BXOR', 'BXOR'))}
-# ReduceOps are found by identity: comparing two, or taking one out of options, costs more than a small all-reduce.
+# ReduceOps are found by identity: to compare two, or to read one from options, costs more than a small all-reduce.
 OPS_BY_IDENTITY = {id(getattr(ReduceOp, name)): OPS[_number(getattr(ReduceOp, name))]
                    for name in ('SUM', 'AVG', 'PRODUCT', 'MIN', 'MAX', 'BAND', 'BOR', 'BXOR')}
 BIT_OPS = (_muster.BAND, _muster.BOR, _muster.BXOR)
 
 
 def reduce_op(opts):
-    """libmuster's operation for torch's options (or a bare ReduceOp, as the short forms of the calls have it)."""
+    """Returns libmuster's operation for torch's options (or for a bare ReduceOp, which the short forms of the calls pass)."""
     number = _number(opts.reduceOp if hasattr(opts, 'reduceOp') else ReduceOp.SUM if opts is None else opts)
     try:
         return OPS[number]
@@ -50,13 +51,13 @@ def check(tensor):
 
 
 def plain(tensor):
-    """True when the tensor's memory is what libmuster reads and writes: on this machine, in one piece."""
+    """True when libmuster can read and write the tensor's memory directly: it is on this machine, and contiguous."""
     return (tensor.is_cpu and tensor.layout is torch.strided and tensor.is_contiguous()
             and not tensor.is_neg() and not tensor.is_conj())
 
 
 def dense(tensor):
-    """The tensor itself, or a contiguous copy of it."""
+    """Returns the tensor itself, or a contiguous copy of it."""
     if plain(tensor):
         return tensor
     check(tensor)
@@ -64,7 +65,7 @@ def dense(tensor):
 
 
 def landing(tensor):
-    """A tensor that a result can be written to: the given one when it is plain, else a new one like it."""
+    """Returns a tensor to which a result can be written: the given one if it is plain, or else a new one of the same form."""
     if plain(tensor):
         return tensor
     check(tensor)
@@ -72,13 +73,13 @@ def landing(tensor):
 
 
 def moving(tensor):
-    """(type, elements per element of the tensor) for a call that only moves bytes."""
+    """Returns (type, elements per element of the tensor) for a call that only moves bytes."""
     kind = TYPES.get(tensor.dtype)
     return (_muster.U8, tensor.element_size()) if kind is None else (kind, 1)
 
 
 def reducing(tensor, op):
-    """(type, elements per element) for a call that computes."""
+    """Returns (type, elements per element) for a call that computes."""
     kind = TYPES.get(tensor.dtype)
     if op in BIT_OPS and (tensor.is_floating_point() or tensor.is_complex()):
         raise RuntimeError(f'muster: Cannot use ReduceOp.BAND, BOR or BXOR with {tensor.dtype}')
@@ -90,7 +91,7 @@ def reducing(tensor, op):
 
 
 def consecutive(tensors):
-    """True when equal tensors lie one after the other in memory, as views of one buffer do."""
+    """True when equal tensors are adjacent in memory, in order, as views of one buffer are."""
     first = tensors[0]
     step = first.numel() * first.element_size()
     base = first.data_ptr()
@@ -99,7 +100,7 @@ def consecutive(tensors):
 
 
 def packed(tensors):
-    """One flat tensor of all; the tensors must have one type."""
+    """Returns one flat tensor with all elements; the tensors must have one type."""
     if len(tensors) == 1:
         return dense(tensors[0]).view(-1)
     return torch.cat([dense(t).view(-1) for t in tensors])
@@ -123,7 +124,7 @@ def same_type(tensors, what):
 
 
 def only(tensors, what):
-    """The tensor of a list that may have one only: torch's calls hand lists, but for their short forms."""
+    """Returns the tensor of a list that must have exactly one: torch's calls pass lists, except for their short forms."""
     if isinstance(tensors, torch.Tensor):
         return tensors
     if len(tensors) != 1:
@@ -146,7 +147,7 @@ def same_size(tensors, count, what):
 
 
 def same_sizes(tensors, others, times, what):
-    """Raises unless the one list matches the other, tensor by tensor: in type, and `times` as many elements."""
+    """Raises unless the two lists match, tensor by tensor: in type, and in size, where others have `times` as many elements."""
     if len(tensors) != len(others):
         raise RuntimeError(f'muster: {what} needs lists of equal length, got {len(tensors)} and {len(others)} tensors')
     for index, (tensor, other) in enumerate(zip(tensors, others)):

@@ -1,12 +1,11 @@
-"""Calls under way, as torch's Work.
+"""Implements torch's Work for calls under way.
 
 Three callers want three things. A caller that waits at once (``dist.all_reduce(x)``) gets the call run on its own
-thread: nothing is handed over, and Ctrl-C works. Python code that asked for ``async_op`` gets an Operation, whose
-``wait`` waits for the request itself; on torch 2.x, where every Work comes back through C++ and has forgotten most of
-what it could do, it is handed over beside it (handing.hand). C++ code (DDP's reducer, functional collectives) gets the
-Operation, too: what it waits for raises. Only torch 1.13's C++, which would forget the Python half, gets a C++ Work made
-from a Future, whose wait raises nothing; its DDP asks the Future itself. Futures are set by the completion threads, or, at
-the end of a backward pass, by the thread that ran it.
+thread: nothing is handed over, and Ctrl-C works. Python code that asked for ``async_op`` gets an Operation, whose ``wait`` waits for the
+request itself; on torch 2.x, where every Work is returned through C++ and loses most of its methods, the Operation is passed beside it
+(handing.hand). C++ code (DDP's reducer, functional collectives) gets the Operation, too: its wait raises errors. Only torch 1.13's C++, which
+would lose the Python half, gets a C++ Work made from a Future, whose wait raises nothing; its DDP asks the Future itself. Futures are set by
+the completion threads, or, at the end of a backward pass, by the thread that ran it.
 """
 import os
 import sys
@@ -24,7 +23,7 @@ from muster.torch.tensors import OPS_BY_IDENTITY, reduce_op
 
 SYNC, PYTHON, FUTURE, AWAITED = range(4)
 
-# torch 1.13 hands groups to Python as they are; from 2.0 on every Work passes through C++.
+# torch 1.13 passes groups to Python unchanged; from 2.0 on every Work passes through C++.
 WORKS_ARE_PYTHON = not hasattr(c10d.ProcessGroup, '_register_backend')
 _C10D = c10d.__dict__
 _WAITING = frozenset(('send', 'recv'))
@@ -34,10 +33,11 @@ _graph_task = getattr(torch._C, '_current_graph_task_id', None)
 
 
 def wanted(opts, depth=2):
-    """What the caller of a collective will do with its Work.
+    """Returns what the caller of a collective will do with its Work.
 
-    Newer options say whether it waits at once (asyncOp). For older ones the calling frame of torch.distributed is
-    asked, which costs 0.3 us and saves the hand-over to another thread; anybody else gets a Work to wait for.
+    Newer options say whether the caller waits at once (asyncOp). For older ones this function reads the calling frame
+    of torch.distributed, which takes 0.3 us and saves the hand-over to another thread. Any other caller gets a Work to
+    wait for.
     """
     async_op = getattr(opts, 'asyncOp', None)
     if async_op is False:
@@ -54,12 +54,12 @@ def wanted(opts, depth=2):
 
 
 def _in_torch(frame):
-    """True where C++ may be who called: it has no frame of its own."""
+    """Whether C++ may be the caller, as it has no frame of its own."""
     return frame.f_globals.get('__name__', '').startswith('torch.')
 
 
 def wanted_at_once(opts):
-    """The same as wanted, but AWAITED for calls that DDP's C++ waits for at once: on its own thread Ctrl-C works."""
+    """Like wanted, but returns AWAITED for calls for which DDP's C++ waits at once: on its own thread Ctrl-C works."""
     mode = wanted(opts, 3)
     if mode is FUTURE and sys._getframe(2).f_globals.get('__name__') in _DDP:
         return AWAITED
@@ -67,7 +67,7 @@ def wanted_at_once(opts):
 
 
 def wanted_reduction(opts):
-    """(wanted(opts), libmuster's operation). The frame that says the one knows the other."""
+    """Returns (wanted(opts), libmuster's operation). One frame answers both."""
     frame = sys._getframe(2)
     if frame.f_globals is _C10D:
         local = frame.f_locals
@@ -78,38 +78,39 @@ def wanted_reduction(opts):
 
 
 def at_end_of_backward(callback):
-    """Has it called when the backward pass that this thread is running has computed all; False if there is none."""
+    """Has the callback called when the backward pass that this thread is running has computed everything; returns False if there is no such
+    pass."""
     if _graph_task and _graph_task() == -1:
         return False
     try:
         _engine.queue_callback(callback)
-    except RuntimeError:  # how torch 1.13 says that there is none
+    except RuntimeError:  # torch 1.13's way to report that there is no backward pass
         return False
     return True
 
 
 def hand_over(mode, operation):
-    """What to return for an operation that has been started."""
+    """Returns the object to return to torch for an operation that has been started."""
     if operation.unpacks:
-        operation.see_to()  # its result arrives even if nobody waits
+        operation.see_to()  # its result is unpacked even if no caller waits
     if mode is FUTURE:
         return operation.as_work()
     return operation if WORKS_ARE_PYTHON else _beside(operation)
 
 
 def _beside(work):
-    """The Work for C++, where Python gets `work` itself (wrapping.py)."""
+    """Returns the Work for C++, while Python gets `work` itself (wrapping.py)."""
     hand.operation = work
     return DONE
 
 
 def _tensors(result):
-    """The value of a Future: tensors, where the result may be lists of them."""
+    """Returns the value of a Future: a flat list of tensors, also if the result has lists of them."""
     return [tensor for item in result for tensor in ((item,) if isinstance(item, torch.Tensor) else item)]
 
 
 class Done:
-    """The Work of a call that has ended well."""
+    """The Work of a call that has ended without an error."""
 
     def __init__(self, result=(), source=-1):
         self._result = result
@@ -153,7 +154,7 @@ DONE = Done() if WORKS_ARE_PYTHON else _COMPLETED
 
 
 def finished(mode, result, source=-1):
-    """A Work for a call that was run on the caller's thread."""
+    """Returns a Work for a call that was run on the caller's thread."""
     if mode is AWAITED:
         return _COMPLETED
     if mode is SYNC and not (WORKS_ARE_PYTHON and source >= 0):
@@ -165,13 +166,13 @@ def finished(mode, result, source=-1):
 
 
 class Operation(Work):
-    """A call under way. `finish` runs once after it has ended well, on the thread that sees it first."""
+    """A call under way. `finish` runs once after it has ended without an error, on the first thread that sees the end."""
 
     __slots__ = ('request', 'keep', '_finish', '_result', '_source', '_future', '_error', '_ended', '_lock')
 
     def __init__(self, keep, finish, result):
         super().__init__()
-        self.request = None  # until the end: it holds us, too
+        self.request = None  # until the end, because it holds this object, too
         self.keep = keep  # the tensors whose memory is in use
         self._finish = finish
         self._result = result
@@ -186,14 +187,14 @@ class Operation(Work):
         return self._finish is not None
 
     def see_to(self):
-        """A completion thread ends it, if nobody does before."""
+        """Lets a completion thread end the call, unless another thread does before."""
         request = self.request
         _completion.ensure()
         if request is not None and not request.notify():
             self.end()
 
     def end(self):
-        """To be called when the request has ended; what it failed with is kept for wait and the future."""
+        """Called when the request has ended; keeps its error for wait and the future."""
         with self._lock:
             if self._ended:
                 return
@@ -238,7 +239,7 @@ class Operation(Work):
     block_current_stream = synchronize
 
     def is_completed(self):
-        """True only when the result is in its tensors."""
+        """True only when the result is in the tensors."""
         request = self.request
         if request is None:
             return True
@@ -276,7 +277,7 @@ class Operation(Work):
         if request is None:
             self._settle(future)
             return future
-        at_end_of_backward(self.wait)  # before DDP's own callback, which waits in C++ and is blind to Ctrl-C
+        at_end_of_backward(self.wait)  # before DDP's own callback, which waits in C++ and does not react to Ctrl-C
         self.see_to()
         return future
 
@@ -287,8 +288,8 @@ class Operation(Work):
 class _Completion:
     """The thread that completes futures. It sleeps, without the GIL, until a request ends.
 
-    There is one, so that callbacks run in the order of the calls, until a callback makes a call of its own and may
-    wait for its future, as PowerSGD's do: then another one takes what ends meanwhile.
+    There is one, so that callbacks run in the order of the calls, until a callback makes a call itself and may wait for
+    its future, as PowerSGD's do: then another thread takes the requests that end meanwhile.
     """
 
     def __init__(self):
@@ -297,7 +298,7 @@ class _Completion:
         self._lock = threading.Lock()
 
     def ensure(self):
-        """Somebody will complete a call that this thread is about to wait for."""
+        """Ensures that a thread completes the call for which this thread is about to wait."""
         if self._idle:
             return
         with self._lock:
@@ -325,11 +326,11 @@ class _Completion:
             self._idle += change
 
     def stop(self):
-        """Before the interpreter ends: a thread that wakes up after that would hang."""
+        """Called before the interpreter ends: a thread that wakes up after that would hang."""
         if self._threads:
             _muster.stop_taking()
             for thread in self._threads:
-                if thread.is_alive():  # one whose start Ctrl-C interrupted may not be joined
+                if thread.is_alive():  # a thread whose start Ctrl-C interrupted cannot be joined
                     thread.join(1)
             self._threads = []
 

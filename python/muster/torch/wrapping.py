@@ -1,9 +1,9 @@
-"""What of torch.distributed is wrapped while a group of backend muster exists, and at no other time:
+"""Wraps functions of torch.distributed while a group of backend muster exists, and at no other time:
 
-- ``monitored_barrier`` on torch 1.13, which knows gloo only.
-- ``split_group`` on torch 2.x: a rank that is in no part of the split.
-- ``async_op`` on torch 2.x: a Work that comes back through C++ has no is_completed, result or source; the group's own
-  has, and is returned instead.
+- ``monitored_barrier`` on torch 1.13, which supports only gloo.
+- ``split_group`` on torch 2.x: for a rank that is in no part of the split.
+- ``async_op`` on torch 2.x: a Work that is returned through C++ has no is_completed, result or source; the group's own
+  Work has them, and is returned instead.
 """
 import sys
 
@@ -31,7 +31,7 @@ def wrap_collectives():
 
 
 def unwrap_collectives():
-    """After the last one."""
+    """Undoes the wrapping, after the last group."""
     substitute({wrapper: original for original, wrapper in _wrapped.items()})
     _wrapped.clear()
 
