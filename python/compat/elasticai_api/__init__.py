@@ -1,7 +1,7 @@
-"""ElasticDL's elasticai_api by its import paths, over muster.elastic: scripts written for ElasticDL run as they are.
+"""ElasticDL's package elasticai_api, implemented with muster.elastic: scripts written for ElasticDL run unchanged.
 
-docs/elastic.md says what differs. MUSTER_DETERMINISTIC=SEED is read here, so that a model that the script makes later
-begins alike everywhere.
+docs/elastic.md says what differs. This module reads MUSTER_DETERMINISTIC=SEED, so that a model that the script makes
+later has the same initial values in every worker.
 """
 import os
 

@@ -1,1 +1,1 @@
-"""What is the same for every framework."""
+"""The code that does not depend on the framework."""

@@ -1,10 +1,10 @@
-"""What every framework's controller has."""
+"""The base class of the frameworks' controllers."""
 import contextlib
 import functools
 
 
 class AllReduceController:
-    """Runs a step function as passes of a muster.elastic job. master_client may be left out."""
+    """Runs a step function as passes of a muster.elastic job. The argument master_client may be omitted."""
 
     def __init__(self, *args, master_client=None, data_shard_service=None):
         if len(args) > 2:
@@ -18,8 +18,9 @@ class AllReduceController:
         data_shard_service.bind(self._make_job)
 
     def elastic_run(self, func, several_updates=False):
-        """The function as one pass. It runs once per call, also the first time; its errors are the caller's.
-        several_updates: it steps optimizers several times, or evaluates closures (muster.elastic.Job.transaction)."""
+        """Returns the function as one pass. Each call runs it once, also the first one; the caller gets its errors.
+        several_updates: the function steps optimizers several times, or evaluates closures
+        (muster.elastic.Job.transaction)."""
         self.several_updates = self.several_updates or several_updates
 
         @functools.wraps(func)
@@ -32,7 +33,8 @@ class AllReduceController:
 
     @contextlib.contextmanager
     def scope(self):
-        """Training is in here. However it ends, this worker is then no member of the job any more; an error ends the job for all."""
+        """The training runs inside this context. When it ends, for any reason, this worker leaves the job; an error ends the job for all
+        workers."""
         job = self.data_shard_service.job()
         try:
             yield
@@ -43,10 +45,10 @@ class AllReduceController:
             job.close()
 
     def init_horovod_locally(self):
-        """ElasticDL's; there is nothing to prepare."""
+        """Exists for ElasticDL's scripts; there is nothing to prepare."""
 
     def notify_train_loop_start(self):
-        """ElasticDL's; the first batch joins the job."""
+        """Exists for ElasticDL's scripts; the first batch joins the job."""
 
     def notify_train_loop_end(self):
         self.data_shard_service.job().close()

@@ -1,4 +1,4 @@
-"""Names of ElasticDL that scripts import."""
+"""Constants of ElasticDL that scripts import."""
 
 
 class TaskType:

@@ -1,8 +1,8 @@
-"""ElasticDL's services that say which records to train, over the plan of a muster.elastic job; and which to evaluate, to predict,
-or to train without a controller, by leases (muster.elastic.Shards).
+"""ElasticDL's services that hand out records. Records to train come from the plan of a muster.elastic job; records to evaluate, to predict, or
+to train without a controller come by leases (muster.elastic.Shards).
 
-A record belongs to the fetch that draws it: a DataLoader over a Dataset that asks fetch_record_index() for its records is
-given batches of exactly the records of one pass, in the loader's workers, too. One shard is the records of one pass.
+A record belongs to the fetch that draws it: a DataLoader over a Dataset that asks fetch_record_index() for its records is given batches of
+exactly the records of one pass, also in the loader's workers. One shard is the records of one pass.
 """
 import collections
 import json
@@ -50,7 +50,8 @@ def _micro_batches():
 
 
 class DataShardService:
-    """Which records this worker trains. master_client may be left out; every worker says the same."""
+    """Hands out the records that this worker trains. The argument master_client may be omitted; all other arguments are the same in every
+    worker."""
 
     def __init__(self, master_client=None, batch_size=None, num_epochs=None, dataset_size=None, shuffle=False,
                  shuffle_shards=False, task_type=TaskType.TRAINING, num_minibatches_per_shard=0, dataset_name=None):
@@ -66,18 +67,18 @@ class DataShardService:
         self.dataset_name = dataset_name or ''
         self._job, self._make_job, self._drawn = None, None, collections.deque()
         self._task_type, self._num_minibatches, self._leased = task_type, num_minibatches_per_shard, None
-        self._handed_out = 0  # records of the batch that a DataLoader gave last
+        self._handed_out = 0  # how many records the last batch of a DataLoader has
         if task_type != TaskType.TRAINING and os.environ.get('MUSTER_COORDINATOR'):
-            self.leased()  # now: the job is not done before these records are
+            self.leased()  # already now, because the job must not be done before these records are
 
     def __getstate__(self):
-        """What a loader's worker that was spawned gets: records are assigned to it, it asks nobody."""
+        """Returns the state for a loader's worker that is spawned: records are assigned to it, and it asks no other process."""
         return {**self.__dict__, '_job': None, '_make_job': None, '_drawn': collections.deque(), '_leased': None}
 
     # ---- between controller and service
 
     def bind(self, make_job):
-        """make_job(): the job that trains these records, once model and optimizer are known."""
+        """Keeps make_job(), which returns the job that trains these records and is called when model and optimizer are known."""
         self._make_job = make_job
 
     def job(self):
@@ -92,7 +93,7 @@ class DataShardService:
         return self._job
 
     def is_leased(self):
-        """Whether no step of all workers trains these records."""
+        """Whether these records come by leases, and are not trained in steps of all workers."""
         return self._make_job is None and (self._task_type != TaskType.TRAINING or not isinstance(self, RecordIndexService))
 
     def leased(self):
@@ -102,7 +103,8 @@ class DataShardService:
         return self._leased
 
     def close(self):
-        """Leaves the data set: what was not reported goes to others. For records by leases; else the controller does so."""
+        """Leaves the data set of leased records: other workers get the records that were not reported. Without leases the controller leaves
+        the job."""
         if self._leased is not None:
             self._leased.shards.close()
 
@@ -118,8 +120,8 @@ class DataShardService:
         return info.get('records_done', 0) // self._dataset_size
 
     def fetch_shard(self):
-        """The next records; None: all epochs are done. Trained with a controller they are those of the next pass, and the pass before
-        it must have been trained; else they are a shard, num_minibatches_per_shard batches (2)."""
+        """Returns the next records, or None when all epochs are done. With a controller they are the records of the next pass, and the pass
+        before must have been trained; without one they are a shard of num_minibatches_per_shard batches (by default 2)."""
         if self.is_leased():
             shard = self.leased().fetch()
             return None if shard is None else Shard(self.dataset_name, min(shard.records), max(shard.records) + 1, shard.records)
@@ -145,9 +147,9 @@ class DataShardService:
         return None if pass_ is None else Task(pass_.version, pass_.records, TaskType.TRAINING)
 
     def report_batch_done(self, batch_size=None, err_msg=''):
-        """Reports records as done. In a job that trains in steps a record is done when its step is committed: True if it is. By leases:
-        reports the oldest records that were drawn and not reported, at most batch_size; a shard is reported with its last record, and
-        goes to another worker where one of them failed (err_msg). True if a shard was reported."""
+        """Reports records as done. In a job that trains in steps a record is done when its step is committed: returns True if it is. By
+        leases: reports the oldest records that were drawn and not reported, at most batch_size. A shard is reported with its last record; if
+        one of its records failed (err_msg), another worker gets the shard. Returns True if a shard was reported."""
         if self.is_leased():
             drawn = self.leased().outstanding() - len(self._drawn)
             return self.leased().done(min(batch_size or self._handed_out or self._batch_size, drawn), bool(err_msg))
@@ -156,12 +158,12 @@ class DataShardService:
 
 
     def get_shard_checkpoint(self):
-        """The records that no worker has done yet, as JSON: dataset_name, todo and doing (lists of [start, end]), current_epoch, …"""
+        """Returns the records that no worker has done yet, as JSON: dataset_name, todo and doing (lists of [start, end]), current_epoch, …"""
         return self.leased().checkpoint() if self.is_leased() else self._position()
 
     def _position(self):
-        """For a job that trains in steps: positions in the epoch's order that are in no committed step; those of the current step are
-        being done."""
+        """Returns the ranges for a job that trains in steps: positions in the epoch's order that are in no committed step; those of the
+        current step count as "doing"."""
         job, size = self.job(), self._dataset_size
         epoch, first = divmod(job.info.get('records_done', 0), size)
         pass_, ended = job.pass_, epoch >= self._num_epochs
@@ -174,11 +176,12 @@ class DataShardService:
             'current_subepoch': 0})
 
     def restore_shard_from_checkpoint(self, shard_checkpoint):
-        """The data set begins there, if none of it was handed out yet: what was to do and what was being done is to do. True: it does."""
+        """Lets the data set begin at the checkpoint, if none of its records was handed out yet: all records in "todo" and "doing" are still to
+        do. Returns whether it does."""
         return self.leased().restore(shard_checkpoint) if self.is_leased() else self._stands_at(shard_checkpoint)
 
     def _stands_at(self, shard_checkpoint):
-        """Records and model go back together, by the job's own checkpoint (MUSTER_CHECKPOINT): True where the job stands there."""
+        """Whether the job stands at this checkpoint. Only the job's own checkpoint (MUSTER_CHECKPOINT) restores records and model together."""
         try:
             saved, now = json.loads(shard_checkpoint), json.loads(self._position())
             same = ('dataset_name', 'dataset_size', 'shuffle_shards', 'current_epoch')
@@ -189,7 +192,7 @@ class DataShardService:
 
 
 class RecordIndexService(DataShardService):
-    """The same, record by record."""
+    """A DataShardService that hands out single records."""
 
     def __init__(self, master_client=None, batch_size=None, num_epochs=None, dataset_size=None, task_type=TaskType.TRAINING,
                  shuffle=False, num_minibatches_per_shard=0, dataset_name=None):
@@ -199,7 +202,7 @@ class RecordIndexService(DataShardService):
         loading.install()
 
     def fetch_record_index(self):
-        """The record to read now. In a loop of one's own: those of the next pass, one after the other."""
+        """Returns the record to read now. A loop without a DataLoader gets the records of the next pass, one after the other."""
         if _Assigned.record is not _NO_RECORD:
             _Assigned.taken += 1
             return _Assigned.record
@@ -209,7 +212,7 @@ class RecordIndexService(DataShardService):
                                    'attribute of the Dataset')
             try:
                 shard = self.fetch_shard()
-            except BlockingIOError:  # all that is left is held, some of it here: what was drawn is to be reported
+            except BlockingIOError:  # all remaining records are held, some of them by this worker, which must report what it has drawn
                 shard = None
             if shard is None:
                 raise StopIteration

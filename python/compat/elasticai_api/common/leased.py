@@ -9,7 +9,7 @@ _TASKS = {TaskType.TRAINING: 'train', TaskType.EVALUATION: 'evaluate', TaskType.
 
 
 class Leased:
-    """Shards that were fetched, and how much of each is not reported. Counts are of records that were drawn: never of more."""
+    """The shards that were fetched, and how many records of each are not reported. Only records that were drawn are counted."""
 
     def __init__(self, batch_size, num_epochs, dataset_size, shuffle, task_type, num_minibatches_per_shard, dataset_name):
         from muster.elastic.shards import Shards
@@ -17,7 +17,7 @@ class Leased:
         self.epochs, self.dataset_size, self.shuffle, self.name = num_epochs, dataset_size, bool(shuffle), dataset_name
         self.shards = Shards(dataset_size, self.size, num_epochs, task=_TASKS[task_type], name=dataset_name, shuffle=shuffle,
                              seed=int(os.environ.get('MUSTER_SHUFFLE_SEED') or 0))
-        self.taken = 0  # records that were reported, or failed, by themselves
+        self.taken = 0  # records that were reported, or failed, so far
         self.pending = collections.deque()  # [number, records not reported, records that failed]
 
     def fetch(self):
@@ -30,7 +30,7 @@ class Leased:
         return sum(left for _, left, _ in self.pending)
 
     def done(self, count, failed):
-        """The oldest `count` records. True: at least a shard was reported."""
+        """Reports the oldest `count` records as done or failed. Returns whether it completed at least one shard."""
         reported = False
         while count > 0 and self.pending:
             head = self.pending[0]
@@ -58,7 +58,7 @@ class Leased:
             'shuffle_shards': self.shuffle, 'version': 'v1.0', 'current_subepoch': 0})
 
     def _tasks(self, ranges):
-        """One pair for each shard."""
+        """Splits the ranges into one pair [start, end] for each shard."""
         pairs = []
         for first, end in ranges:
             while first < end:
@@ -68,7 +68,8 @@ class Leased:
         return pairs
 
     def restore(self, text):
-        """What was to do, and what was being done, is to do. False: it is not of this data set, or that has begun already."""
+        """Begins at a checkpoint: all records in "todo" and "doing" are still to do. Returns False if it belongs to another data set, or this
+        one has already begun."""
         try:
             saved = json.loads(text)
             same = [saved[key] for key in ('dataset_name', 'dataset_size', 'shuffle_shards')] == [self.name, self.dataset_size, self.shuffle]

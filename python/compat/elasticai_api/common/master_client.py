@@ -1,9 +1,9 @@
-"""In place of ElasticDL's connection to its master: where the coordinator is. The job's worker itself talks to it."""
+"""Replaces ElasticDL's connection to its master: holds the coordinator's address. The worker connects to the coordinator by itself."""
 import os
 
 
 class MasterClient:
-    """What scripts make once and hand on; it holds no connection."""
+    """An object that scripts create once and pass on; it holds no connection."""
 
     def __init__(self, coordinator=None, worker_id=0):
         self.coordinator = coordinator

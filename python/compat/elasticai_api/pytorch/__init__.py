@@ -1,1 +1,1 @@
-"""For torch."""
+"""The code for torch."""

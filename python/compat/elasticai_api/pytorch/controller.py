@@ -28,11 +28,11 @@ class PyTorchAllReduceController(AllReduceController):
         self._model = model
 
     def set_broadcast_optimizer(self, optimizer):
-        """Its step() becomes the job's: the mean over the records of all workers, committed by all or none."""
+        """Makes its step() the job's: it applies the mean over the records of all workers, and all workers commit it or none does."""
         self._optimizer = optimizer
 
     def broadcast(self):
-        """ElasticDL's; who joins gets the state of the others with its first batch."""
+        """Exists for ElasticDL's scripts; a worker that joins gets the state of the others with its first batch."""
 
     def get_current_epoch(self):
         return max(self._resumed, self.data_shard_service.get_current_epoch())
@@ -42,7 +42,7 @@ class PyTorchAllReduceController(AllReduceController):
 
     @property
     def global_completed_batch_num(self):
-        """Micro-batches, of all workers, that are committed."""
+        """The number of micro-batches of all workers that are committed."""
         service = self.data_shard_service
         info = service._job.info if service._job is not None else {}
         epochs, rest = divmod(info.get('records_done', 0), service._dataset_size)
@@ -70,9 +70,9 @@ class PyTorchAllReduceController(AllReduceController):
                              'DistributedOptimizer(…, fixed_global_batch_size=True) keeps it')
         return Job(self._model, self._optimizer, micro_batches_per_worker=int(each or 1))
 
-    # ElasticDL's scripts compare get_current_epoch() with a counter of their own after each batch, and step their scheduler
-    # when it is behind. A worker that joins in a later epoch finds its counter behind, but the learning rate that it got
-    # from the others is right already: what the script makes of it after the first batch is put back.
+    # ElasticDL's scripts compare get_current_epoch() with a counter of their own after each batch, and step their scheduler when it is behind.
+    # A worker that joins in a later epoch finds its counter behind, but the learning rate that it got from the others is already right: a
+    # change that the script makes to it after the first batch is undone.
 
     def _after_run(self, job):
         joined = job.joined_at

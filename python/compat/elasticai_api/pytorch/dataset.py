@@ -7,14 +7,14 @@ except ImportError as _error:
     _missing = str(_error)
 
     class ImageFolder:
-        """In place of torchvision's, which is not there."""
+        """Replaces torchvision's class when torchvision is not installed."""
 
         def __init__(self, *args, **kwargs):
             raise ImportError(f'ElasticImageFolder is made of torchvision.datasets.ImageFolder: {_missing}')
 
 
 class ElasticImageFolder(ImageFolder):
-    """torchvision's ImageFolder(root, …), whose records a RecordIndexService names."""
+    """torchvision's ImageFolder(root, …), which asks a RecordIndexService for each record."""
 
     def __init__(self, root, data_shard_service=None, *args, **kwargs):
         self._data_shard_service = data_shard_service

@@ -1,7 +1,8 @@
 """DataLoaders over a Dataset that asks a RecordIndexService for its records: a fetch is one pass's records.
 
-A loader that draws them in its own order loses or mixes them: the end of the data ends a fetch in the middle, two worker
-processes share every batch's range. Here the loader is the user's in all but the order.
+A loader that draws records in its own order would lose or mix them: the end of the data would end a fetch in the
+middle, and two worker processes would share the range of a batch. The loader here has all options of the user's loader
+except the order.
 """
 import collections
 
@@ -13,10 +14,10 @@ _original = None
 
 
 def service_of(dataset, depth=3):
-    """The service that a Dataset, or one inside of it, has in an attribute; None: there is none."""
+    """Returns the service in an attribute of a Dataset, or of a Dataset inside it; None if there is no service."""
     values = list(getattr(dataset, '__dict__', {}).values())
     if isinstance(dataset, (Subset, ConcatDataset)):
-        return None  # their numbers are not those of records
+        return None  # their indices are not numbers of records
     for value in values:
         if isinstance(value, DataShardService):
             return value
@@ -33,7 +34,7 @@ def _options(loader):
 
 
 class _Items:
-    """The Dataset by the record, as a loader's workers read it."""
+    """The Dataset indexed by record, as a loader's workers read it."""
 
     def __init__(self, dataset):
         self.dataset, self.read = dataset, Reader(dataset)
@@ -43,7 +44,7 @@ class _Items:
 
 
 class _Batches:
-    """Batches of shards by leases, as far ahead as the loader asks; ends where only records are left that this worker has not reported."""
+    """Batches of leased shards, as far ahead as the loader asks. They end when only records are left that this worker has not reported."""
 
     def __init__(self, service, drawn):
         self.service, self.drawn = service, drawn
@@ -91,7 +92,7 @@ def _iterate(loader):
 
 
 def install():
-    """Once per process, with the first service."""
+    """Replaces DataLoader.__iter__ once per process, when the first service is created."""
     global _original
     if _original is None:
         _original = DataLoader.__iter__

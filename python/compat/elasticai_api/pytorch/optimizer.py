@@ -4,7 +4,7 @@ import types
 
 
 def _nothing(self, *_):
-    """ElasticDL's; gradients are averaged where backward ends."""
+    """Exists for ElasticDL's scripts; gradients are averaged at the end of backward()."""
 
 
 @contextlib.contextmanager
@@ -14,7 +14,7 @@ def _skip_synchronize(self):
 
 def DistributedOptimizer(optimizer, named_parameters=None, compression=None, backward_passes_per_step=1, op=None,
                          gradient_predivide_factor=1.0, global_batch_num_per_step=None, fixed_global_batch_size=False):
-    """The optimizer itself, with the methods of ElasticDL's. The averaging comes with set_broadcast_optimizer().
+    """Returns the optimizer itself, with the methods that ElasticDL's has. set_broadcast_optimizer() adds the averaging.
 
     fixed_global_batch_size=True: the global batch is constant, as the job's micro-batches are shared among the workers that there
     are. False: each worker computes one micro-batch of a step, and the global batch follows their number.
