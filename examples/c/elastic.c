@@ -8,8 +8,8 @@
 
 enum { RECORDS = 10007, EPOCHS = 5, BATCH = 16, MICRO_BATCHES = 8 };
 
-/* The gradient of the mean squared error over the records of a pass, of y = 3 x - 1. The model is
- * slope and offset. */
+/* Computes the gradient of the mean squared error over the records of a pass, of y = 3 x - 1. The
+ * model is slope and offset. */
 static void compute(const float *model, const struct muster_elastic_pass *pass, float *ret)
 {
     ret[0] = ret[1] = 0;

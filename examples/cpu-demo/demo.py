@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What torchrun made of a pod: every process says who it is, and an all-reduce counts them."""
+"""Shows the processes that torchrun starts in a pod: every process prints its rank, and an all-reduce counts them."""
 import os
 
 import torch

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The same in Python: get_training_data() before train(). Usage: train.py [--only-fetch] SOURCE FOLDER [FLAGS OF mnist.py…]
+"""The same as train.sh, in Python: get_training_data() before train(). Usage: train.py [--only-fetch] SOURCE FOLDER [FLAGS OF mnist.py…]
 
 SOURCE is a web folder that holds the four IDX files, or a folder.
 """
@@ -14,7 +14,7 @@ TIMEOUT_S = 60
 
 
 def get_training_data(source, folder):
-    """Each file under its name only when it is whole, so that a restarted rank may trust what it finds."""
+    """Gives each file its name only when it is complete, so that a restarted rank may rely on the files that it finds."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in FILES:
         if (folder / name).exists():

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Elastic echo: the processes that are there form a group, say how many they are, and end.
+"""Elastic echo: the running processes form a group, print their number, and end.
 
-The number is what the rendezvous found, between minReplicas and maxReplicas: it is not written in the job.
+The rendezvous determines the number, between minReplicas and maxReplicas: the job does not specify it.
 """
 import os
 import socket

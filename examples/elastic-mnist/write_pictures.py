@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """write_pictures.py [--from FOLDER] [--images N] TO: writes Fashion-MNIST as TO/mnist_png/{training,testing}/LABEL/NUMBER.png.
 
-That is the layout of the data set that ElasticDL's tutorial takes from Kaggle. FOLDER has the four IDX files, gzipped or
-not; the default is where Debian's dataset-fashion-mnist puts them. Nothing is downloaded.
+That is the layout of the data set that ElasticDL's tutorial takes from Kaggle. FOLDER has the four IDX files, gzipped or not; the default is
+the folder of Debian's package dataset-fashion-mnist. The program downloads nothing.
 """
 import argparse
 import gzip
@@ -15,7 +15,7 @@ PARTS = {'training': 'train', 'testing': 't10k'}
 
 
 def read_idx(folder, name):
-    """(sizes, bytes) of an IDX file: 0, 0, type 8 = bytes, rank, the sizes, the bytes."""
+    """Returns (sizes, bytes) of an IDX file: 0, 0, type 8 = bytes, rank, the sizes, the bytes."""
     for path in (folder / f'{name}.gz', folder / name):
         if path.is_file():
             with (gzip.open if path.suffix == '.gz' else open)(path, 'rb') as file:

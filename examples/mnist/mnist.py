@@ -59,7 +59,7 @@ def parse_arguments(argv=None):
 # ---------------------------------------------------------------------------------------------------------------- data
 
 def read_idx(path):
-    """The array of an IDX file (http://yann.lecun.com/exdb/mnist): 0, 0, type 8 = bytes, rank, the sizes, the bytes."""
+    """Returns the array of an IDX file (http://yann.lecun.com/exdb/mnist): 0, 0, type 8 = bytes, rank, the sizes, the bytes."""
     with (gzip.open if path.suffix == '.gz' else open)(path, 'rb') as file:
         data = bytearray(file.read())
     rank = data[3] if len(data) > 3 and data[:3] == b'\0\0\x08' else 0
@@ -95,7 +95,7 @@ def load_part(folder, part, limit):
 # --------------------------------------------------------------------------------------------------------------- ranks
 
 def ranks_on_this_machine(args, world):
-    """All of them when they meet at a local address or file; on a cluster each pod has a machine's share of its own."""
+    """Returns the number of ranks on this machine: all if they meet at a local address or file; on a cluster those of the pod."""
     address = os.environ.get('MASTER_ADDR', '')
     if args.init_method:
         local = args.init_method.startswith('file:') or '//127.' in args.init_method or '//localhost' in args.init_method
@@ -105,7 +105,7 @@ def ranks_on_this_machine(args, world):
 
 
 def join_group(args):
-    """Joins the process group; returns (rank, world size). A world of one is no group."""
+    """Joins the process group; returns (rank, world size). With one rank there is no group."""
     rank = args.rank if args.rank is not None else int(os.environ.get('RANK', 0))
     world = args.world_size if args.world_size is not None else int(os.environ.get('WORLD_SIZE', 1))
     if not 0 <= rank < world:
@@ -133,7 +133,7 @@ def check_backend(name):
 
 
 def average_by_hand(model, world):
-    """What DistributedDataParallel does behind the back of backward(): the mean of the gradients of all ranks."""
+    """Computes the mean of the gradients of all ranks, as DistributedDataParallel does during backward()."""
     gradients = [p.grad for p in model.parameters()]
     flat = torch.cat([g.reshape(-1) for g in gradients])
     dist.all_reduce(flat)
@@ -143,7 +143,7 @@ def average_by_hand(model, world):
 
 
 def check_same_weights(model, world):
-    """Without averaging each rank trains a model of its own and nobody notices: so look. Returns the digest."""
+    """Compares the ranks' weights, because without averaging each rank would train its own model without notice. Returns the digest."""
     flat = torch.cat([p.detach().reshape(-1).cpu() for p in model.parameters()])
     digest = hashlib.sha256(bytes(flat.view(torch.uint8).tolist())).digest()
     if world > 1:
@@ -151,7 +151,7 @@ def check_same_weights(model, world):
         theirs = [torch.empty_like(mine) for _ in range(world)]
         dist.all_gather(theirs, mine)
         if any(not torch.equal(mine, other) for other in theirs):
-            dist.destroy_process_group()  # a rank that leaves with Gloo's threads alive may be aborted by them on its way out
+            dist.destroy_process_group()  # otherwise Gloo's threads may abort a rank that ends
             sys.exit('mnist.py: the ranks hold different weights: the gradients were not averaged')
     return digest.hex()
 
@@ -159,7 +159,7 @@ def check_same_weights(model, world):
 # ------------------------------------------------------------------------------------------------------------ training
 
 class Plan:
-    """Who sees how many images at what learning rate."""
+    """Which images each rank sees, and the learning rate."""
 
     def __init__(self, args, images, world):
         if args.scaling == 'strong' and args.batch_size % world:
@@ -185,7 +185,7 @@ def make_network(height, width, classes):
 
 
 def pixels(images, device):
-    """Bytes to numbers around 0, about 1 wide."""
+    """Converts bytes to numbers around 0, with a deviation of about 1."""
     return (images.to(device).float().unsqueeze(1) / 255 - 0.3) / 0.35
 
 
@@ -212,7 +212,7 @@ def train_epoch(args, epoch, model, optimizer, data, plan, rank, world, device):
 
 @torch.no_grad()
 def accuracy(args, model, data, rank, world, device):
-    """Each rank judges its share of the test images."""
+    """Returns the accuracy; each rank tests its share of the test images."""
     model.eval()
     images, labels = data[0][rank::world], data[1][rank::world]
     right = torch.zeros(1, device=device)
@@ -224,7 +224,7 @@ def accuracy(args, model, data, rank, world, device):
 
 
 def save(model, folder):
-    """Whole or not at all: a rank that is killed here leaves no half model under the name."""
+    """Writes the whole file or none: a rank that is killed here leaves no incomplete model under this name."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / 'mnist_cnn.pt'
     torch.save(model.state_dict(), f'{path}.part')
@@ -243,7 +243,7 @@ def train(args, rank, world):
     if rank == 0:
         print(f'{folder}: {plan}', flush=True)
 
-    torch.manual_seed(args.seed)  # the same first weights everywhere; DistributedSampler alone makes the ranks differ
+    torch.manual_seed(args.seed)  # the same initial weights on all ranks; only DistributedSampler makes the ranks differ
     network = make_network(*training[0].shape[1:], int(training[1].max()) + 1).to(device)
     model = DistributedDataParallel(network) if world > 1 and args.average == 'ddp' else network
     optimizer = torch.optim.SGD(model.parameters(), lr=plan.lr, momentum=args.momentum)

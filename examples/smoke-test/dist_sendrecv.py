@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Smoke test: a tensor goes once round the ring of ranks by send and recv, and each rank adds its number to it.
 
-Rank 0 gets back the sum of all; anything else than the sum means that the ranks do not reach each other as they should.
+Rank 0 gets back the sum of all; any other result means that the ranks do not reach each other correctly.
 Run by hand with MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE set, or as the PyTorchJob beside this file.
 """
 import argparse
@@ -12,7 +12,7 @@ import torch.distributed as dist
 
 
 def pass_round(rank, world):
-    """Returns what arrives at this rank."""
+    """Returns the value that this rank receives."""
     token = torch.zeros(1)
     before, after = (rank - 1) % world, (rank + 1) % world
     if rank == 0:

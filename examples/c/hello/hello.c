@@ -50,7 +50,7 @@ static void send_number(int fd, uint32_t value)
 static uint32_t receive_number(int fd)
 {
     uint32_t wire = 0;
-    errno = 0; /* a closed connection sets none */
+    errno = 0; /* a closed connection does not set errno */
     if (recv(fd, &wire, sizeof wire, MSG_WAITALL) != sizeof wire) {
         fail("recv");
     }
@@ -69,7 +69,7 @@ static int listen_at(uint16_t port)
     return fd;
 }
 
-/* One attempt; -1 while rank 0 does not listen yet (or its name is not known yet). */
+/* Makes one attempt; -1 while rank 0 does not listen yet (or its name is not known yet). */
 static int try_connect(const char *host, const char *port)
 {
     struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *found = NULL;

@@ -1,1 +1,1 @@
-"""Models to be trained by name: python -m model_zoo.mnist.mnist_pytorch."""
+"""Models that can be trained by their name: python -m model_zoo.mnist.mnist_pytorch."""

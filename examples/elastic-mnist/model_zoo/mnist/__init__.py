@@ -1,1 +1,1 @@
-"""Handwritten digits, or clothes that are shaped like them."""
+"""Models for handwritten digits, or for pictures of clothes of the same format."""

@@ -44,7 +44,7 @@ except ImportError:
 
 
 class Net(nn.Module):
-    """1,200,458 parameters. --width makes it narrower, for quick looks."""
+    """The network, with 1,200,458 parameters. --width makes it narrower, for quick trials."""
 
     def __init__(self, width=32):
         super().__init__()
@@ -96,7 +96,7 @@ class ElasticDataset(Dataset):
 
 
 def find_images(folder):
-    """[(path, label)], as torchvision.datasets.ImageFolder(folder).imgs has it."""
+    """Returns [(path, label)], as in torchvision.datasets.ImageFolder(folder).imgs."""
     if not os.path.isdir(folder):
         sys.exit(f'mnist_pytorch.py: {folder} is no folder; write_pictures.py beside this example writes one')
     labels = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir())
@@ -126,7 +126,7 @@ def test(model, device, loader):
 
 
 def measure(model, images, labels):
-    """Sums over a batch, in the order of Shards' sums."""
+    """Returns sums over a batch, in the order of Shards' sums."""
     output = model(images)
     return (output.argmax(dim=1) == labels).sum(), F.nll_loss(output, labels, reduction='sum')
 
@@ -161,7 +161,7 @@ def train(args):
     # Use the elastic function to wrap the training function with a batch.
     elastic_train_one_batch = allreduce_controller.elastic_run(train_one_batch)
 
-    # Made before training ends: the job is done when this data set is, too.
+    # Created before training ends: the job is done only when this data set is, too.
     shards = Shards(len(test_images), 256, task='evaluate', name='mnist_validation', sums=('correct', 'loss'))
     epoch = 0
     with allreduce_controller.scope():
@@ -189,7 +189,7 @@ def train(args):
 
 
 def save(model, folder):
-    """Every worker has the same model; the file is whole whoever writes it last."""
+    """Saves the model. Every worker has the same one, and the file is complete whichever worker writes it last."""
     os.makedirs(folder, exist_ok=True)
     mine = os.path.join(folder, f'model.{os.uname().nodename}.{os.getpid()}')
     torch.save(model.state_dict(), mine)

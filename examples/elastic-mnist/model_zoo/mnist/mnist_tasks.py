@@ -1,8 +1,8 @@
-"""What `elasticdl evaluate` and `elasticdl predict` run with the network of mnist_pytorch.py: the workers share the pictures.
+"""Runs `elasticdl evaluate` and `elasticdl predict` with the network of mnist_pytorch.py: the workers share the pictures.
 
-MUSTER_TASK says what to do, VALIDATION_DATA or PREDICTION_DATA where the pictures are (folders of pictures, one per label), and
-CHECKPOINT_DIR_FOR_INIT the folder in which `mnist_pytorch --output` has left model.pt. Evaluation prints the loss and the accuracy
-over all pictures; prediction writes a line for each picture into predictions.csv in --output.
+MUSTER_TASK is the task, VALIDATION_DATA or PREDICTION_DATA the place of the pictures (folders of pictures, one per label), and
+CHECKPOINT_DIR_FOR_INIT the folder in which `mnist_pytorch --output` has saved model.pt. Evaluation prints the loss and the accuracy over all
+pictures; prediction writes a line for each picture into predictions.csv in --output.
 """
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""Pictures of 8 bits per channel as PNG files, with nothing but Python: for machines that have neither cv2 nor PIL."""
+"""Reads and writes PNG files with 8 bits per channel in plain Python, for machines that have neither cv2 nor PIL."""
 import struct
 import zlib
 
@@ -11,7 +11,7 @@ def _chunk(kind, data):
 
 
 def encode_grey(pixels, width, height):
-    """The file of a grey picture; pixels: bytes, row after row."""
+    """Returns the file of a grey picture; pixels: bytes, row after row."""
     rows = b''.join(b'\0' + bytes(pixels[y * width:(y + 1) * width]) for y in range(height))
     head = struct.pack('>IIBBBBB', width, height, 8, _GREY, 0, 0, 0)
     return _SIGNATURE + _chunk(b'IHDR', head) + _chunk(b'IDAT', zlib.compress(rows)) + _chunk(b'IEND', b'')
@@ -26,7 +26,7 @@ def _chunks(data):
 
 
 def _predict(kind, left, up, corner):
-    """What a pixel is told from, by the filter of its row (PNG, 9.2)."""
+    """Returns the predicted value of a pixel, by the filter of its row (PNG, 9.2)."""
     if kind == 4:
         estimate = left + up - corner
         return min((abs(estimate - left), 0, left), (abs(estimate - up), 1, up), (abs(estimate - corner), 2, corner))[2]
@@ -42,7 +42,7 @@ def _unfilter(kind, row, before, step):
 
 
 def decode(data):
-    """(width, height, channels, bytes row after row) of a grey or RGB picture."""
+    """Returns (width, height, channels, bytes row after row) of a grey or RGB picture."""
     if data[:len(_SIGNATURE)] != _SIGNATURE:
         raise ValueError('this is no PNG file')
     chunks = list(_chunks(data))
