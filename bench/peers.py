@@ -1,4 +1,4 @@
-"""What the benches beside peers share: sizes' names, ports, MPI's programs."""
+"""Code that the benchmarks with peers share: names of sizes, ports, MPI's programs."""
 import os
 import pathlib
 import shutil
@@ -12,8 +12,8 @@ _holders = []
 
 
 def held_port():
-    """A port that the kernel gives to nobody else while this program runs: a socket that does not listen holds it, and the bench may
-    still listen there."""
+    """Returns a port that the kernel gives to no other program while this one runs: a socket that does not listen holds it, and the benchmark
+    can still listen on it."""
     holder = socket.socket()
     holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     holder.bind(('', 0))
@@ -26,17 +26,17 @@ def size_name(size):
 
 
 def mpi_compiler(flavour):
-    """None: that MPI is not installed."""
+    """Returns the compiler of that MPI, or None if it is not installed."""
     return shutil.which(f'mpicc.{flavour}')
 
 
 def mpirun(flavour, ranks):
-    """As the MPI would bind ranks by default: to a core each when there are enough."""
+    """Returns mpirun's words, with the binding that the MPI would choose by default: one core for each rank, if there are enough."""
     bind = 'core' if ranks <= os.cpu_count() else 'none'
     own = ['--allow-run-as-root', '--oversubscribe', '--bind-to', bind] if flavour == 'openmpi' else ['-bind-to', bind]
     return [f'mpirun.{flavour}', *own, '-np', str(ranks)]
 
 
 def python_with_torch():
-    """'': there is none."""
+    """Returns a python3 that has torch, or '' if there is none."""
     return subprocess.run([str(ROOT / 'tools/python-with-torch')], capture_output=True, text=True).stdout.strip()

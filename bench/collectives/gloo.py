@@ -1,5 +1,5 @@
-"""torch's Gloo and muster, both through Python, by turns in the same processes, one rank: prints a JSON object per size on rank 0.
-Started by run, once per rank."""
+"""torch's Gloo and muster, both through Python, in turn in the same processes: one rank. Rank 0 prints a JSON object per size. The script run
+starts this program once per rank."""
 import json
 import sys
 import time
@@ -14,7 +14,7 @@ except ImportError:
 
 
 def measure(groups, data, calls, samples):
-    """The mean time of a call in a slice, in each group."""
+    """Measures the mean time of a call in a slice, for each group."""
     for name, group in groups.items():
         start = time.perf_counter()
         for _ in range(calls[name]):

@@ -60,7 +60,7 @@ static void raise_flag(struct bench *b)
     atomic_store_explicit(&b->flags[b->rank].value, b->turn, memory_order_release);
 }
 
-/* Every rank writes, then waits: the least that an all-reduce of anything can take. */
+/* Every rank writes a flag, then waits for the others: the minimum that any all-reduce can take. */
 static void exchange_flags(struct bench *b)
 {
     b->turn++;
@@ -70,8 +70,8 @@ static void exchange_flags(struct bench *b)
     }
 }
 
-/* Round trip between ranks 0 and 1, in ns: the least of a few. Where there are more ranks than
- * cores these two get a core each for so long, and the others sleep. */
+/* Returns the round trip between ranks 0 and 1, in ns: the minimum of a few. If there are more
+ * ranks than cores, these two have a core each meanwhile, and the others sleep. */
 static double probe(struct bench *b)
 {
     double least = 1e9;
@@ -108,7 +108,7 @@ static double probe(struct bench *b)
     return least;
 }
 
-/* Takes the half of the other's data, which is in its cache, and adds it. */
+/* Reads half of the other rank's data, which is in that rank's cache, and adds it. */
 static void take_half(struct bench *b, size_t count)
 {
     size_t first = b->rank == 0 ? 0 : count / 2;
@@ -168,7 +168,7 @@ static float touch(float *data, size_t count)
     return sum;
 }
 
-/* Mean time of a call in a slice of so many calls. */
+/* Returns the mean time of a call in a slice of `calls` calls. */
 static double slice(struct bench *b, enum way way, size_t count, int calls, bool touched)
 {
     static volatile float sink __attribute__((unused));
@@ -178,7 +178,7 @@ static double slice(struct bench *b, enum way way, size_t count, int calls, bool
     for (int i = 0; i < calls; i++) {
         if (touched) {
             sink = touch(b->buffers[way], count);
-            exchange_flags(b); /* the call is timed, not who has touched first */
+            exchange_flags(b); /* so that the first touch is not part of the time */
             start = now_us();
         }
         call(b, way, count);

@@ -29,16 +29,16 @@ struct bench {
     bool oversubscribed;
     int spins;
     bool gloo;
-    struct muster_comm *plain;  /* no memory was allocated: the private way */
+    struct muster_comm *plain;  /* for memory that was not allocated by muster: the private way */
     struct muster_comm *shared; /* with muster_comm_alloc */
     float *buffers[WAYS];
-    float *other;       /* the other rank's buffer of the limit */
-    struct flag *flags; /* of each rank, shared */
+    float *other;       /* the other rank's buffer, for the limit */
+    struct flag *flags; /* one for each rank, in shared memory */
     unsigned turn;
 };
 
 void bench_die(const char *what);
 
-/* Starts the libraries, with buffers of so many bytes; b has its rank and size. */
+/* Starts the libraries, with buffers of most_bytes; b has its rank and size. */
 void bench_open(struct bench *b, size_t most_bytes);
 void bench_close(struct bench *b);

@@ -17,7 +17,7 @@ void bench_die(const char *what)
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* Memory of all ranks, for what is measured beside the libraries. */
+/* Makes memory that all ranks share, for measurements besides those of the libraries. */
 static void share(struct bench *b, size_t most)
 {
     char path[] = "/dev/shm/muster-bench-XXXXXX";

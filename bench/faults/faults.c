@@ -55,7 +55,7 @@ static int strike(enum scene_fault fault, int argc, char **argv)
     int wrong = 0;
     (void)printf("{\"us\": [");
     for (long trial = 0; trial < number(argc, argv, 2); trial++) {
-        scene.for_ms = trial * 7 % 23; /* at any point of the loop, and of a beat */
+        scene.for_ms = trial * 7 % 23; /* at any point of the loop, and of a heartbeat's interval */
         wrong += scene_run(&scene) != 0;
         const struct scene_note *note = scene_note(0);
         wrong += note->about != 1 || note->victim != expected || note->wrong || note->disturbed;
@@ -78,7 +78,7 @@ static int be_quiet(int argc, char **argv)
                           .loss = strtod(argument(argc, argv, 7, "0"), NULL),
                           .rate = *rate ? rate : NULL,
                           .latency = "400ms",
-                          .call_timeout_s = 90}; /* touching much memory takes its time */
+                          .call_timeout_s = 90}; /* touching much memory takes some time */
     int failed = scene_run(&scene);
     int alarms = (scene_note(0)->code != 0) + (scene_note(1)->code != 0);
     int wrong = scene_note(0)->wrong + scene_note(1)->wrong;
@@ -96,7 +96,7 @@ static struct meeting {
     int64_t took_ns[MAX_RANKS][MAX_TRIALS];
 } * meeting;
 
-/* Whether that is what forming is to end with, if that rank is dead; -1: none is. */
+/* Whether forming has ended as it must if rank `dead` is dead; -1 if no rank is. */
 static bool is_expected(int rc, const struct muster_err *err, int dead)
 {
     return dead < 0 ? rc == 0 : rc == MUSTER_EUNAVAIL && err->rank == dead;
@@ -130,7 +130,7 @@ static int form_again_and_again(int rank, int ranks, long trials, int dead)
     return wrong;
 }
 
-/* A member whose process is no more. */
+/* Writes a member whose process has ended. */
 static void leave_dead(int rank)
 {
     if (fork() == 0) {

@@ -36,7 +36,7 @@ static void print_step(uint64_t version, int size)
     (void)fflush(stdout);
 }
 
-/* Without one the job is at its beginning. */
+/* Reads the checkpoint. Without one the job is at its beginning. */
 static int read_checkpoint(struct work *w)
 {
     FILE *file = fopen(w->path, "rb");

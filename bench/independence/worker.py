@@ -1,6 +1,7 @@
-"""An elastic worker with one thread and enough to compute: worker.py STEPS MICRO_BATCHES.
+"""An elastic worker with one thread and enough work: worker.py STEPS MICRO_BATCHES.
 
-Says 'step NANOSECONDS' for each step that is committed, and at its end 'end JSON': the sha256 of the weights, and the passes that it has computed.
+Prints 'step NANOSECONDS' for each step that is committed, and at its end 'end JSON' with the sha256 of the weights, and the passes that it has
+computed.
 """
 import hashlib
 import json

@@ -1,10 +1,11 @@
-"""The audit log of a kube-apiserver, read as data: who asked what, when. It counts every request, whatever the verb, watches and lists among them."""
+"""The audit log of a kube-apiserver, read as data: which client sent which request, and when. It has every request with any verb, including
+watches and lists."""
 import collections
 import datetime
 import json
 
 POLICY = {'apiVersion': 'audit.k8s.io/v1', 'kind': 'Policy', 'omitStages': ['RequestReceived'], 'rules': [{'level': 'Metadata'}]}
-# Verbs that look, and cost nothing for each job.
+# Verbs that only read, and that are not counted as work for a job.
 LOOKS = ('get', 'list', 'watch')
 Request = collections.namedtuple('Request', 'at verb kind namespace name code')
 
@@ -14,7 +15,7 @@ def seconds(text):
 
 
 def options(folder):
-    """Of an API server that writes one into the folder; and where."""
+    """Returns the options of an API server that writes an audit log into the folder, and the log's path."""
     policy, log = folder / 'policy.json', folder / 'audit.log'
     policy.write_text(json.dumps(POLICY))
     log.touch()
@@ -23,7 +24,7 @@ def options(folder):
 
 
 def request(said):
-    """Of one line, which is JSON."""
+    """Returns the request of one line, which is JSON."""
     about = said.get('objectRef', {})
     kind = '/'.join(filter(None, (about.get('resource', said['requestURI'].partition('?')[0]), about.get('subresource'))))
     return Request(seconds(said['requestReceivedTimestamp']), said['verb'], kind, about.get('namespace', ''), about.get('name', ''),
@@ -31,7 +32,7 @@ def request(said):
 
 
 def read(log, user=None):
-    """Requests that were answered, in order of their arrival; of all users, or one."""
+    """Returns the requests that were answered, in the order of their arrival, of all users or one."""
     found = []
     with open(log, encoding='utf-8') as lines:
         for line in lines:
@@ -42,7 +43,8 @@ def read(log, user=None):
 
 
 class Follower:
-    """What the log has had since this was made, in a namespace. It asks the API server for nothing, so it may look while something is measured."""
+    """The requests in a namespace that the log got after this object was created. It sends no request to the API server, so it may be used
+    during a measurement."""
 
     def __init__(self, log, namespace):
         self.log, self.namespace, self.at, self.found = log, namespace, log.stat().st_size, []
@@ -58,7 +60,7 @@ class Follower:
 
 
 def busiest_second(times):
-    """The most requests within one second, wherever it begins."""
+    """Returns the largest number of requests within one second, which may begin at any time."""
     begin = most = 0
     for end, at in enumerate(times):
         while times[begin] < at - 1:
@@ -68,7 +70,7 @@ def busiest_second(times):
 
 
 def percentile(values, share):
-    """By nearest rank; 0 of none."""
+    """Returns the percentile by nearest rank, or 0 if there are no values."""
     ranked = sorted(values)
     return ranked[min(len(ranked) - 1, int(share * len(ranked)))] if ranked else 0.0
 
@@ -78,7 +80,8 @@ def made(requests, namespace, kinds=('pods', 'services')):
 
 
 def waits(created, requests, namespace, replicas):
-    """Seconds from the creation of each job until the last of its pods was asked for; jobs with fewer pods are left out. `created`: {job: time}."""
+    """Returns the seconds from the creation of each job until the last of its pods was requested; jobs with fewer pods are left out.
+    `created`: {job: time}."""
     last, count = {}, collections.Counter()
     for pod in made(requests, namespace, ('pods',)):
         job = pod.name.rsplit('-', 2)[0]
@@ -88,8 +91,8 @@ def waits(created, requests, namespace, replicas):
 
 
 def beyond(times, qps, burst):
-    """How many requests too many came in the worst span of time, whatever its length, for a bucket of that size and refill. Arrival is seen by the
-    server: one more or less is the way there.
+    """Returns by how many requests the worst span of time, of any length, exceeds a bucket of that size and refill. The times are those of the
+    arrival at the server: the network may cause a difference of one.
     """
     level = most = 0.0
     before = times[0] if times else 0.0

@@ -1,5 +1,5 @@
-"""A rank of the benchmark first-step, in a pod. Argument: `look`: it looks its master up before anything else, once, and says when there is no such name yet.
-Rank 0 prints when its program began and when its first step was made, as JSON.
+"""A rank of the benchmark first-step, in a pod. With the argument `look` it looks its master up once, before anything else, and prints a line
+if there is no such name yet. Rank 0 prints when its program began and when its first step was made, as JSON.
 """
 import json
 import os
@@ -12,9 +12,9 @@ if 'look' in sys.argv[1:]:
     try:
         socket.gethostbyname(os.environ['MASTER_ADDR'])
     except socket.gaierror:
-        print('waiting for master', flush=True)  # as upstream's init container says it
+        print('waiting for master', flush=True)  # the same text as upstream's init container prints
 
-import torch  # noqa: E402 (what costs most of a rank's start comes after the look)
+import torch  # noqa: E402 (the import takes most of a rank's start, and comes after the lookup)
 import torch.distributed as dist  # noqa: E402
 
 dist.init_process_group('gloo')

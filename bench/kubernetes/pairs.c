@@ -26,7 +26,7 @@ static const struct cluster_resource job_kind = {"kubeflow.org", "v1", "pytorchj
 
 static struct {
     struct cluster *cluster;
-    json_t *bodies; /* NULL: the smallest */
+    json_t *bodies; /* NULL for the smallest bodies */
     int left, failed;
 } bench;
 
@@ -63,7 +63,7 @@ static json_t *make_service(const char *name)
                      name, "ports", "name", "pytorchjob-port", "port", 23456);
 }
 
-/* That one of BODIES. */
+/* Returns a copy of body number `kind` of BODIES, with this name. */
 static json_t *make_given(size_t kind, const char *name)
 {
     json_t *body = json_deep_copy(json_array_get(bench.bodies, kind));
@@ -80,7 +80,7 @@ static void queue(const struct cluster_request *request)
     }
 }
 
-/* In the lane of the pairs: each where it was queued. */
+/* Sends it in the lane of the pairs, so that it keeps its place in the order. */
 static void send_status(json_t *job)
 {
     const struct cluster_request request = {

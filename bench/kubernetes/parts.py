@@ -1,4 +1,5 @@
-"""The parts of the benchmark `operator`: each makes its jobs with both operators, one after the other, and prints what the audit log says."""
+"""The parts of the benchmark `operator`: each creates its jobs with both operators, one after the other, and prints results from the audit
+log."""
 import itertools
 import json
 import os
@@ -22,7 +23,7 @@ number = itertools.count(1)
 
 
 class Bench:
-    """One API server, and what is asked of it. `divisor`: so many times fewer of everything. `runs`: how often rates are measured, by turns."""
+    """One API server, and the measurements on it. `divisor`: all counts are divided by it. `runs`: how often rates are measured, in turn."""
 
     def __init__(self, cluster, log, divisor, peers, runs=1):
         self.cluster, self.log, self.divisor, self.peers, self.runs = cluster, log, divisor, peers, runs
@@ -32,8 +33,8 @@ class Bench:
         return count // self.divisor
 
     def floor(self, bodies=(), status=None, pairs=FLOOR_PAIRS, qps=-1):
-        """Pod + Service pairs a second through muster's client: bare ones, or `bodies` of both; with a status, that of a job is written before each four.
-        qps: requests a second, -1: no limit."""
+        """Returns the pod + Service pairs per second that muster's client can create: bare ones, or with these `bodies`; with a status, a
+        job's status is written before each four pairs. qps: requests per second, or -1 for no limit."""
         namespace, pairs = self.cluster.namespace(f'floor-{next(number)}'), self.few(pairs)
         bodies = [*bodies, *self.jobs_with(status, namespace, pairs // REPLICAS)] if status else bodies
         with tempfile.NamedTemporaryFile('w', suffix='.json') as file:
@@ -44,7 +45,7 @@ class Bench:
         return json.loads(said.stdout)['pairs_per_second']
 
     def jobs_with(self, status, namespace, count):
-        """Jobs that no operator sees, as one sends them when it writes that status."""
+        """Returns jobs that no operator sees, in the form that is sent when that status is written."""
         self.requests.create_jobs(namespace, [f'job-{n}' for n in range(count)], REPLICAS - 1)
         made = self.requests.ask('GET', JOBS.format(namespace))['items']
         for job in made:
@@ -53,7 +54,7 @@ class Bench:
         return made
 
     def bodies(self, namespace):
-        """Of a pod and a Service that an operator has made there, as it has sent them."""
+        """Returns the bodies of a pod and a Service that an operator has created there, as it sent them."""
         made = []
         for kind, resource in (('Pod', 'pods'), ('Service', 'services')):
             found = self.requests.ask('GET', CORE.format(namespace, resource) + '?limit=1')['items'][0]
@@ -66,7 +67,7 @@ class Bench:
         return made
 
     def peer(self, name, qps, burst, backlog=()):
-        """An operator that watches a namespace of its own, where those jobs are when it starts."""
+        """Starts an operator that watches its own namespace; the jobs of the backlog exist before it starts."""
         user = f'{name}-{next(number)}'
         namespace_jobs(self.cluster, user)
         self.follower = audit.Follower(self.log, user)
@@ -76,7 +77,7 @@ class Bench:
         return peer
 
     def run(self, name, jobs, qps, burst, with_events=True, backlog=False):
-        """That many jobs at once, made while the operator works, or before it starts; {what: value}."""
+        """Creates that many jobs at once, while the operator runs or before it starts; returns {what: value}."""
         names = [f'job-{n}' for n in range(jobs)]
         peer = self.peer(name, qps, burst, names if backlog else ())
         try:
@@ -89,18 +90,19 @@ class Bench:
             most, cpu = peer.status('VmHWM') / MB, peer.cpu_s() - begin_cpu
         finally:
             peer.close()
-            self.requests.ask('DELETE', JOBS.format(peer.user))  # the next operator sees none of them
+            self.requests.ask('DELETE', JOBS.format(peer.user))  # so that the next operator does not see them
         self.last = peer.user
         return {**self.said(peer.user, jobs, qps, burst), 'most MB': most, 'CPU s': cpu}
 
     def wait_made(self, namespace, count):
-        """Until so many pods and Services are. Looked up in the log: to count them costs the API server milliseconds each time, and nobody counts while a floor is measured."""
+        """Waits until that many pods and Services are created. They are counted in the log: to count them by a request takes the API server
+        milliseconds each time, and nothing counts them while a floor is measured."""
         for _ in self.requests.looks(LIMIT_S):
             if len(audit.made(self.follower.requests(), namespace)) >= count:
                 break
 
     def wait_still(self, namespace):
-        """Until all events came, or none did for a while (upstream sends fewer)."""
+        """Waits until all events have come, or none came for a while (upstream sends fewer)."""
         count, since = -1, time.monotonic()
         for _ in self.requests.looks(LIMIT_S):
             now = self.requests.count(CORE.format(namespace, 'events'))
@@ -110,7 +112,7 @@ class Bench:
                 break
 
     def said(self, user, jobs, qps, burst):
-        """What the audit log says of it. (The API server writes it every 200 ms.)"""
+        """Returns the results from the audit log. (The API server writes it every 200 ms.)"""
         made = jobs * REPLICAS
         wait_for(lambda: len(audit.made(audit.read(self.log, user), user)) >= 2 * made, 'the audit log has all of it', 30)
         everything = audit.read(self.log, user)
@@ -130,14 +132,14 @@ class Bench:
 
 
 def show(title, rows):
-    """`rows`: {column: {what: value}}"""
+    """Prints a table. `rows`: {column: {what: value}}"""
     print(f'\n### {title}\n| | ' + ' | '.join(rows) + ' |\n|' + '---|' * (len(rows) + 1))
     for what in next(iter(rows.values())):
         print(f'| {what} | ' + ' | '.join(f'{row[what]:.2f}' if what in row else '' for row in rows.values()) + ' |', flush=True)
 
 
 def by_peer(rows):
-    """muster's, and beside it upstream's."""
+    """Puts muster's values beside upstream's."""
     return {**rows.get('muster', {}), **({'upstream': rows['upstream']} if 'upstream' in rows else {})}
 
 
@@ -149,18 +151,19 @@ def budget(bench):
 
 
 def medians(runs):
-    """Of each value that all of them have."""
+    """Returns the median of each value that all runs have."""
     return {what: statistics.median(run[what] for run in runs) for what in runs[0]}
 
 
 def raised(bench):
-    """By turns. Three floors: pairs with next to nothing in them; pairs with what muster has to write into them (labels, the owner, the environment), which
-    cost an API server more whoever makes them; and these with a job's status before each four, which are all the requests of muster until the last pair. And from
-    a backlog: an API server that makes jobs at the same time has less time for pods.
+    """Measures in turn. There are three floors: pairs with almost no content; pairs with the content that muster has to write (labels, the
+    owner, the environment), which take an API server more time from any client; and these with a job's status before each four, which are all
+    the requests of muster until the last pair. The operators also start with a backlog, because an API server that creates jobs at the same
+    time has less time for pods.
     """
     jobs, bodies, status = bench.few(200), None, None
     floors, rows = {'bare': [], 'same': [], 'whole': []}, {name: {'pairs/s': [], 'from a backlog': []} for name in PEERS}
-    bench.floor()  # warms the server up
+    bench.floor()  # to warm the server up
     for _ in range(bench.runs):
         floors['bare'].append(bench.floor())
         for name, row in rows.items():
@@ -181,7 +184,7 @@ def raised(bench):
 
 
 def share_of(row, floors):
-    """Of each floor, the jobs being made meanwhile and before."""
+    """Returns the share of each floor, with the jobs created meanwhile and before."""
     during, backlog = medians(row['pairs/s']), medians(row['from a backlog'])['pairs/s']
     named = {'bare pairs': floors['bare'], 'pairs with the same bodies': floors['same'], 'these with statuses': floors['whole']}
     shares = {f'share of {what}{how}': rate / floor for what, floor in named.items() for how, rate in (('', during['pairs/s']), (', from a backlog', backlog))}
@@ -189,8 +192,9 @@ def share_of(row, floors):
 
 
 def paced(bench):
-    """With a budget that the API server can serve on this machine, so that the number of requests is the limit and not what they cost a processor."""
-    jobs, qps, burst = bench.few(200), 200, 10  # the burst of kubernetes_pairs, too
+    """Uses a budget that the API server can serve on this machine, so that the number of requests is the limit and not the processor time that
+    they need."""
+    jobs, qps, burst = bench.few(200), 200, 10  # the same burst as in kubernetes_pairs
     bare = statistics.median(bench.floor(pairs=200 * REPLICAS, qps=qps) for _ in range(bench.runs))
     rows = {name: medians([bench.run(name, jobs, qps, burst) for _ in range(bench.runs)]) for name in bench.peers}
     for row in rows.values():
@@ -208,7 +212,7 @@ def many(bench):
 
 
 def idle(bench):
-    """Nothing to do, then the first job that it finds when it starts."""
+    """Measures an operator with nothing to do, then the first job that exists when it starts."""
     rows = {}
     for name in bench.peers:
         peer = bench.peer(name, 20, 30)
@@ -225,7 +229,7 @@ def idle(bench):
 
 
 def started_at(pid):
-    """Seconds since 1970, to the clock tick (10 ms)."""
+    """Returns the start time in seconds since 1970, with a resolution of a clock tick (10 ms)."""
     ticks = int(pathlib.Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[19])
     return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + ticks / os.sysconf('SC_CLK_TCK')
 
@@ -242,7 +246,7 @@ def first_pod(bench, name):
 
 
 def finish(bench, namespace, names):
-    """Jobs that have succeeded long ago."""
+    """Gives jobs the status of jobs that succeeded long ago."""
     path = JOBS.format(namespace)
     bench.requests.create_jobs(namespace, names, 0)
     condition = {'type': 'Succeeded', 'status': 'True', 'reason': 'PyTorchJobSucceeded', 'message': 'done', 'lastTransitionTime': '2026-01-01T00:00:00Z',
@@ -253,7 +257,7 @@ def finish(bench, namespace, names):
 
 
 def finished(bench):
-    """The jobs are there when the operator starts; the new one is timed by the audit log, ten times."""
+    """Measures with jobs that exist when the operator starts; the new job is timed by the audit log, ten times."""
     rows = {}
     for name in bench.peers:
         user = f'{name}-{next(number)}'
@@ -280,7 +284,7 @@ def finished(bench):
 
 
 def kubelet_says():
-    """Of a pod that runs: what a kubelet, a scheduler and a network plugin leave in it, by length."""
+    """Returns the status of a running pod, as large as a kubelet, a scheduler and a network plugin make it."""
     condition = {'status': 'True', 'lastProbeTime': None, 'lastTransitionTime': '2026-01-01T00:00:00Z', 'observedGeneration': 1}
     kinds = ('PodReadyToStartContainers', 'Initialized', 'Ready', 'ContainersReady', 'PodScheduled')
     digest = 'registry.example/team/pytorch-training@sha256:' + 64 * 'a'
@@ -292,7 +296,7 @@ def kubelet_says():
 
 
 def make_running(bench, namespace, jobs):
-    """That many jobs, made by an operator that is gone then; their pods run. Bytes of one pod."""
+    """Creates that many jobs, by an operator that then ends, and lets their pods run. Returns the bytes of one pod."""
     peer = Peer(bench.cluster, 'muster', namespace, 1000, 1000, namespace).start()
     try:
         bench.requests.create_jobs(namespace, [f'job-{n}' for n in range(jobs)], REPLICAS - 1)
@@ -314,7 +318,7 @@ def rests(operator):
 
 
 def memory(bench):
-    """Between the operator and the API server there is a proxy, which says 410 to all watches at once."""
+    """Puts a proxy between the operator and the API server, which answers all watches with 410 at once."""
     jobs, user = bench.few(2500), f'memory-{next(number)}'
     namespace_jobs(bench.cluster, user)
     pod_bytes = make_running(bench, user, jobs)

@@ -1,4 +1,4 @@
-"""The two operators as a benchmark starts them: each with an account of its own (by which the audit log knows it) and the same budget."""
+"""The two operators as a benchmark starts them: each with its own account (by which the audit log distinguishes them) and the same budget."""
 import base64
 import concurrent.futures
 import http.client
@@ -15,7 +15,7 @@ CREATORS, LOOK_S = 4, 0.25
 
 
 def account(cluster, user):
-    """A kubeconfig by which the API server sees that user."""
+    """Returns a kubeconfig with which the API server sees that user."""
     cluster.authority.issue(user, f'/O=system:masters/CN={user}', 'extendedKeyUsage=clientAuth')
     data = {f'client-{kind}-data': base64.b64encode((cluster.folder / f'{user}.{end}').read_bytes()).decode()
             for kind, end in (('certificate', 'crt'), ('key', 'key'))}
@@ -23,19 +23,19 @@ def account(cluster, user):
 
 
 def status(pid, field):
-    """In KiB: VmHWM (the most so far) or VmRSS."""
+    """Returns a memory size in KiB: VmHWM (the maximum so far) or VmRSS."""
     text = pathlib.Path(f'/proc/{pid}/status').read_text()
     return int(next(line for line in text.splitlines() if line.startswith(field)).split()[1])
 
 
 class Peer:
-    """One operator until it is closed. `name`: muster or upstream; user: who it is in the audit log."""
+    """One operator until it is closed. `name`: muster or upstream; user: its name in the audit log."""
 
     def __init__(self, cluster, name, user, qps, burst, namespace):
         self.cluster, self.name, self.user = cluster, name, user
         budget = (f'--kube-api-qps={qps}', f'--kube-api-burst={burst}')
         config = account(cluster, user)
-        # Upstream's certificate is in a namespace of its own: it has to see all.
+        # Upstream's certificate is in another namespace: it must see all namespaces.
         self.running = Operator(config, *budget, f'--namespace={namespace}', '--zap-log-level=error') if name == 'muster' else upstream.Upstream(
             cluster, config, *budget, *(['--controller-threads=8'] if qps > 100 else []))
 
@@ -57,7 +57,7 @@ class Peer:
 
 
 class Requests:
-    """The admin's own, over connections that last: what measures costs little of what is measured."""
+    """The admin's requests, over connections that stay open, so that the measurement itself costs little."""
 
     def __init__(self, cluster):
         self.cluster, self.own = cluster, threading.local()
@@ -72,7 +72,7 @@ class Requests:
         return json.loads(text)
 
     def side_by_side(self, calls, count=CREATORS):
-        """Each of (method, path, body …), in any order."""
+        """Sends each of (method, path, body …), in any order."""
         with concurrent.futures.ThreadPoolExecutor(count) as pool:
             return list(pool.map(lambda call: self.ask(*call), calls))
 
@@ -80,12 +80,12 @@ class Requests:
         self.side_by_side([('POST', JOBS.format(namespace), job(name, workers=workers)) for name in names])
 
     def count(self, path):
-        """How many objects there are, without a list of them."""
+        """Returns the number of objects, without a list of them."""
         found = self.ask('GET', f'{path}{"&" if "?" in path else "?"}limit=1')
         return len(found['items']) + found['metadata'].get('remainingItemCount', 0)
 
     def wait_count(self, path, wanted, limit_s):
-        """The count at last: that many, or what there was when the time was over."""
+        """Waits for that number of objects; returns the count, which is lower if the time was over."""
         count = 0
         for _ in self.looks(limit_s):
             count = self.count(path)
@@ -94,7 +94,7 @@ class Requests:
         return count
 
     def looks(self, limit_s):
-        """Turns LOOK_S apart: asking, too, costs the API server something."""
+        """Yields every LOOK_S seconds: a query, too, takes the API server some time."""
         for number, _ in enumerate(turns(limit_s)):
             if number % int(LOOK_S / 0.02) == 0:
                 yield

@@ -1,4 +1,4 @@
-"""fetch_record_index() in a loop of one's own, each batch of 64 reported: the tutorial's configuration. Prints records per second."""
+"""Calls fetch_record_index() in a loop, and reports each batch of 64, as in the tutorial's configuration. Prints records per second."""
 import time
 
 from elasticai_api.common.constants import TaskType

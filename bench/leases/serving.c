@@ -51,7 +51,8 @@ static void *work(void *context)
     return NULL;
 }
 
-/* Returns how long it took, in seconds; ret_sum: of the numbers of all records that came. */
+/* Returns how long it took, in seconds; ret_sum gets the sum of the numbers of all records that
+ * came. */
 static double run_all(struct worker *workers, size_t count, uint64_t *ret_sum)
 {
     double began_s = now_s();

@@ -1,5 +1,5 @@
-"""Hosts made of network namespaces: each has one interface to a switch, which is a namespace of its own, so that nothing
-of the machine's own network is touched. Needs root, ip and tc; `missing()` says what is not there."""
+"""Hosts made of network namespaces: each has one interface to a switch, which is a namespace of its own, so that the
+machine's own network is not changed. Needs root, ip and tc; `missing()` returns what is missing."""
 import contextlib
 import os
 import shutil
@@ -34,8 +34,8 @@ class Hosts:
 
     def _shape(self, name, device):
         if self.megabits:
-            # Packets far smaller than the bucket: one that fills it waits until nothing flows in, and what a wire does not
-            # carry in time is lost to it. With packets of 64 KiB even a plain stream stays at 75 to 95 % of the wire.
+            # Packets must be far smaller than the bucket: one that fills it waits until nothing flows in, and data that a wire does not carry
+            # in time is lost capacity. With packets of 64 KiB even a plain stream reaches only 75 to 95 % of the wire.
             _run('ip', '-n', name, 'link', 'set', 'dev', device, 'gso_max_size', 16384)
             _run('tc', '-n', name, 'qdisc', 'add', 'dev', device, 'root', 'tbf', 'rate', f'{self.megabits}mbit',
                  'burst', '64kb', 'latency', '20ms')
@@ -46,8 +46,8 @@ class Hosts:
         _run('ip', '-n', self.switch, 'link', 'set', port, 'master', 'bridge', 'up')
         _run('ip', '-n', name, 'address', 'add', f'{self.addresses[index]}/24', 'dev', 'eth0')
         _run('ip', '-n', name, 'link', 'set', 'eth0', 'up')
-        self._shape(name, 'eth0')  # what the host sends …
-        self._shape(self.switch, port)  # … and what is sent to it
+        self._shape(name, 'eth0')  # packets that the host sends …
+        self._shape(self.switch, port)  # … and packets that are sent to it
 
     def __enter__(self):
         try:
@@ -68,6 +68,6 @@ class Hosts:
                 _run('ip', 'netns', 'delete', name)
 
     def command(self, index, *words):
-        """The words that run a command on a host, under the host's name."""
+        """Returns the words that run a command on a host, under the host's name."""
         return ['ip', 'netns', 'exec', self.names[index], 'unshare', '--uts', 'sh', '-c', 'hostname "$0"; exec "$@"',
                 self.names[index], *map(str, words)]

@@ -28,10 +28,10 @@ static const double slice_us = 4000;
 struct bench {
     int rank;
     int size;
-    struct muster_comm *comms[WAYS]; /* NULL: not measured; of MPI and STREAM always */
+    struct muster_comm *comms[WAYS]; /* NULL if not measured, and always for MPI and STREAM */
     int stream;                      /* -1: not measured */
     float *data;
-    char *received; /* by the stream */
+    char *received; /* received by the stream */
 };
 
 static double now_us(void)
@@ -80,7 +80,7 @@ static float touch(float *data, size_t count)
     return sum;
 }
 
-/* Mean time of a call in a slice of so many calls. */
+/* Returns the mean time of a call in a slice of `calls` calls. */
 static double slice(struct bench *b, int way, size_t count, int calls)
 {
     static volatile float sink;

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { LOOKS = 200 }; /* in vain, before the processor is given up */
+enum { LOOKS = 200 }; /* so many looks in vain before the processor is released */
 
 static int listen_at(struct sockaddr_in *address)
 {
@@ -49,7 +49,7 @@ int stream_open(int rank, const char *address)
     return fd;
 }
 
-/* Whether that call moved so many bytes; adds them to the sum. */
+/* Adds the bytes that the call moved to the sum. Returns 1, 0 to try again, or -1. */
 static int moved(ssize_t n, size_t *sum)
 {
     if (n > 0) {

@@ -7,9 +7,9 @@
 
 #include <stddef.h>
 
-/* Connects rank 1 with rank 0, which listens at this address; the port goes by MPI. Returns a
+/* Connects rank 1 with rank 0, which listens at this address; MPI transmits the port. Returns a
  * socket, or -1. */
 int stream_open(int rank, const char *address);
 
-/* Sends and receives so many bytes of a buffer each. Returns -1 when the connection failed. */
+/* Sends and receives `bytes` bytes of a buffer each. Returns -1 when the connection failed. */
 int stream_swap(int fd, const char *out, char *in, size_t bytes);

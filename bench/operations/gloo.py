@@ -1,5 +1,5 @@
-"""torch's Gloo and muster, both through Python, by turns in the same processes, one rank: prints a JSON object for each operation
-and size on rank 0. Started by run, once per rank."""
+"""torch's Gloo and muster, both through Python, in turn in the same processes: one rank. Rank 0 prints a JSON object for each operation and
+size. The script run starts this program once per rank."""
 import json
 import sys
 import time
@@ -16,7 +16,7 @@ WINDOW, LARGE_WINDOW, LARGE, SLICE_S = 16, 4, 1 << 20, 3e-3
 
 
 class Calls:
-    """The operations, of so many bytes each (all ranks' blocks together), as functions of a group."""
+    """The operations, with that many bytes each (all ranks' blocks together), as functions of a group."""
 
     def __init__(self, rank, world, size):
         self.rank, self.world, self.neighbour = rank, world, rank ^ 1
@@ -79,14 +79,14 @@ def slice_us(call, group, calls):
 
 
 def agree(value):
-    """Rank 0's."""
+    """Returns rank 0's value."""
     told = torch.tensor([value], dtype=torch.float64)
     dist.broadcast(told, 0)
     return told.item()
 
 
 def measure(groups, call, seconds):
-    """{name: times}: of the same turns."""
+    """Returns {name: times}, measured in the same turns."""
     calls, times = {}, {name: [] for name in groups}
     for name, group in groups.items():
         once = agree(slice_us(call, group, 3))
@@ -123,7 +123,7 @@ def main():
             call = getattr(Calls(rank, world, size), name)
             try:
                 times = measure(groups, call, seconds)
-            except (RuntimeError, ValueError) as error:  # of 1.13 has no reduce_scatter
+            except (RuntimeError, ValueError) as error:  # torch 1.13's Gloo has no reduce_scatter
                 if rank == 0:
                     print(f'{name}: {str(error).splitlines()[0]}', file=sys.stderr)
                 break

@@ -10,7 +10,7 @@
 
 struct library {
     struct muster_comm *comm;
-    struct muster_err err; /* made once, as by a program that loops over calls */
+    struct muster_err err; /* made once, as in a program that loops over calls */
     int (*run)(struct muster_comm *, const struct muster_call *, struct muster_err *);
     int (*start)(struct muster_comm *, const struct muster_call *, struct muster_request **,
                  struct muster_err *);
@@ -133,7 +133,7 @@ struct runner muster_runner(const char *path, const char *name, const char *port
     l->err = (struct muster_err)MUSTER_ERR_INIT;
     options.rank = rank;
     options.size = size;
-    options.host = getenv("MASTER_ADDR"); /* ranks on several hosts (bench/network) */
+    options.host = getenv("MASTER_ADDR"); /* for ranks on several hosts (bench/network) */
     options.host = options.host ? options.host : "127.0.0.1";
     options.port = (int)strtol(port, NULL, 10);
     check(create(&options, &l->comm, &l->err), &l->err);

@@ -45,11 +45,11 @@ struct bench {
     struct runner runners[MAX_RUNNERS];
     int num;
     struct arguments arguments;
-    size_t buffer_bytes; /* of in and of out */
+    size_t buffer_bytes; /* the size of in and of out */
     int calls[MAX_RUNNERS];
     double times[MAX_RUNNERS][MAX_TURNS];
     int turns;
-    bool writes; /* its data before each call */
+    bool writes; /* whether it writes its data before each call */
 };
 
 void die(const char *what)
@@ -65,7 +65,7 @@ static double now_us(void)
     return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
 }
 
-/* Bytes of the data that this rank gives in a call. */
+/* Returns the bytes of the data that this rank passes to a call. */
 static size_t given_bytes(const struct bench *b)
 {
     enum operation o = b->arguments.operation;
@@ -74,7 +74,7 @@ static size_t given_bytes(const struct bench *b)
     return none ? 0 : block ? b->buffer_bytes / (size_t)b->size : b->buffer_bytes;
 }
 
-/* A word of each line of it. */
+/* Writes one word in each cache line of the data. */
 static void write_data(const struct bench *b)
 {
     const struct arguments *a = &b->arguments;
@@ -84,7 +84,8 @@ static void write_data(const struct bench *b)
     }
 }
 
-/* Mean time of a call in a slice of so many: that of the rank for which it took longest. */
+/* Returns the mean time of a call in a slice of `calls` calls, on the rank for which it took
+ * longest. */
 static double slice(struct bench *b, const struct runner *runner, int calls)
 {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -117,7 +118,7 @@ static void fill(struct bench *b)
     }
 }
 
-/* All runners must leave the same bytes; sums of these are exact. */
+/* Checks that all runners leave the same bytes; the data is such that sums are exact. */
 static void check(struct bench *b)
 {
     float *first = malloc(b->buffer_bytes);

@@ -15,21 +15,21 @@ enum operation {
     SCATTER,
     ALL_TO_ALL,
     BARRIER,
-    THERE_AND_BACK, /* a send and a receive with the neighbour, who does them the other way round */
+    THERE_AND_BACK, /* a send and a receive with the neighbour, which receives, then sends */
     WINDOW,         /* messages to and from the neighbour, all started, then all waited for */
     OPERATIONS,
 };
 
 enum { MAX_WINDOW = 16 };
 
-/* One call's arguments, the same for all who run it. Reductions are sums of f32, roots are rank 0,
- * and neighbours are ranks 0 and 1, 2 and 3, … */
+/* The arguments of one call, the same for all runners. Reductions are sums of f32, roots are rank
+ * 0, and neighbours are ranks 0 and 1, 2 and 3, … */
 struct arguments {
     enum operation operation;
     float *in;
     float *out;
-    size_t count; /* elements of a block where there is one block for each rank, else of all */
-    int window;   /* messages */
+    size_t count; /* elements of a block if there is one block for each rank, else of all */
+    int window;   /* number of messages */
     int rank;
     int neighbour;
 };
@@ -41,8 +41,8 @@ struct runner {
     void (*close)(void *state);
 };
 
-/* Loads that libmuster.so and forms a communicator by it, over a port that no other build uses; the
- * memory of muster_comm_alloc is not used. */
+/* Loads that libmuster.so and forms a communicator with it, through a port that no other build
+ * uses; the memory of muster_comm_alloc is not used. */
 struct runner muster_runner(const char *path, const char *name, const char *port, int rank,
                             int size);
 struct runner mpi_runner(void);

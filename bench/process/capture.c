@@ -27,7 +27,7 @@ static double now_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* Lines of 100 bytes in blocks, as stdio hands them on. */
+/* Writes lines of 100 bytes in blocks, as stdio passes them on. */
 static int be_writer(int64_t megabytes, double rate)
 {
     static char block[BLOCK_BYTES];
@@ -54,7 +54,7 @@ static int be_writer(int64_t megabytes, double rate)
     return 0;
 }
 
-/* ---- Beside muster ---- */
+/* ---- Without muster ---- */
 
 static double seconds_by_shell(const char *self, const char *megabytes, const char *rate,
                                const char *sink, double *ret_cpu_s)
@@ -82,7 +82,7 @@ static double seconds_by_shell(const char *self, const char *megabytes, const ch
     return took;
 }
 
-/* ---- By muster ---- */
+/* ---- With muster ---- */
 
 struct capture {
     struct process_job *job;
@@ -92,7 +92,7 @@ struct capture {
     long resident_kib;
 };
 
-/* Of the supervisor, while it lives. */
+/* Reads the processor time of the supervisor while it lives. */
 static void read_cost(struct capture *c)
 {
     int pid = 0;

@@ -1,10 +1,11 @@
 """An emulation of how ElasticDL recovers: its fixed sleeps, polls and rules, as its source has them, around the model of torchrun's row.
 
-It is not ElasticDL: neither Horovod nor Kubernetes is here. The master hears of a process's end at once, where a pod's event takes a
-while, and of a stopped one as soon, whose pod would go on running. The rules: who loses a peer sleeps for 30 s, asks the master
-for its rank, forms anew, has model and version from the oldest, and tries the batch again, five times; the master gives a new
-membership only once all of the present one have asked, and sleeps for 2 s over it; members look each 30 s whether somebody has come;
-a shard has two batches, and is polled for each second; where the master does not answer the data is at its end.
+It is not ElasticDL: it uses neither Horovod nor Kubernetes. The master learns at once that a process has ended, while a pod's event takes some
+time, and as soon that a process was stopped, whose pod would go on running. The rules: a worker that loses a peer sleeps for 30 s, asks the
+master for its rank, forms a new group, gets model and version from the oldest member, and tries the batch again, up to five times; the master
+gives a new membership only after all members of the present one have asked, and sleeps for 2 s before it does; members check every 30 s
+whether a worker has joined; a shard has two batches, and is polled for every second; if the master does not answer, the worker takes it as the
+end of the data.
 """
 import contextlib
 import json
@@ -26,7 +27,7 @@ FAULTS = ('kill', 'stop', 'join', 'kill coordinator')
 
 
 class Rendezvous:
-    """Who is a member, oldest first, and who shall be."""
+    """The present members, oldest first, and the next ones."""
 
     def __init__(self):
         self.lock, self.number, self.members, self.next, self.ready, self.port = threading.Lock(), 0, [], [], set(), 0
@@ -47,7 +48,7 @@ class Rendezvous:
             self.port = s.getsockname()[1]
 
     def rank(self, worker):
-        """The first membership has all that the job begins with: its beginning is not what is measured."""
+        """Returns the worker's rank. The first membership has all workers with which the job begins, because its beginning is not measured."""
         while self.number == 0 and len(self.next) < scene.WORKERS:
             time.sleep(LOOK_S)
         with self.lock:
@@ -119,13 +120,14 @@ class Job:
         self.master.rendezvous.remove(worker.process.pid)
 
     def over(self, fault, first):
-        """Whether all that the fault changes is done."""
+        """Whether all changes that the fault causes are done."""
         if fault == 'join':
             return first.last()[1] == scene.WORKERS + 1
         return first.last()[1] == scene.WORKERS - 1
 
     def measure(self, fault):
-        """(Its cost, a usual step) in ms, as of the elastic job; a step's time is its mean, as every second one waits for a shard."""
+        """Returns (the cost, a usual step) in ms, as for the elastic job; a step's time is the mean, because every second step waits for a
+        shard."""
         others = self.workers[:-1]
         times = [t for _, _, t in others[0].steps()]
         period = (times[-1] - times[0]) / max(len(times) - 1, 1)
@@ -141,7 +143,7 @@ class Job:
         return (cost - period) / 1e6, period / 1e6
 
     def lose_master(self):
-        """How its workers end: their exit codes, once their data is at its end."""
+        """Ends the master, and returns the exit codes of its workers."""
         self.master.end()
         self.wait_for(lambda: not any(worker.alive() for worker in self.workers), 'the end of the workers')
         return [worker.process.returncode for worker in self.workers]
@@ -155,7 +157,7 @@ def without_master(python):
 
 
 def measure(python, faults, limits, results):
-    """A job of its own for each trial."""
+    """Measures with a separate job for each trial."""
     for fault in [fault for fault in FAULTS if fault in faults and not results.has('elasticdl emulation', fault)]:
         found = []
         with contextlib.suppress(TimeoutError):

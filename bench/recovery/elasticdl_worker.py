@@ -1,7 +1,7 @@
 """A worker of the emulation of ElasticDL's recovery, with the model of restarted.py: elasticdl_worker.py PARAMETERS COMPUTE_US MASTER_PORT.
 
-What it does about data and faults is what elasticdl.py says; torch.distributed over Gloo stands for Horovod over Gloo. Horovod tells
-all members of a loss at once; here who finds it closes its connections at once, before it sleeps. Prints "step VERSION WORKERS TIME_NS".
+elasticdl.py describes how it handles data and faults; torch.distributed over Gloo stands for Horovod over Gloo. Horovod reports a loss to all
+members at once; here a worker that finds a loss closes its connections at once, before it sleeps. Prints "step VERSION WORKERS TIME_NS".
 """
 import datetime
 import json
@@ -21,7 +21,7 @@ BATCHES_OF_SHARD = 2
 
 
 class Master:
-    """Who does not answer has no more data."""
+    """The connection to the master. If the master does not answer, there is no more data."""
 
     def __init__(self, port):
         self.port = port
@@ -40,7 +40,7 @@ class Master:
 
 
 class Records:
-    """A thread fetches a shard when the queue is empty, and else sleeps for a second; whoever wants a record of an empty queue does, too."""
+    """A thread fetches a shard when the queue is empty, and otherwise sleeps for a second; a caller that finds the queue empty sleeps, too."""
 
     def __init__(self, master):
         self.master, self.queue = master, queue.SimpleQueue()
@@ -69,7 +69,7 @@ class Communicator:
         self.master, self.number, self.is_new = master, 0, True
 
     def form(self):
-        """As the master says who is there."""
+        """Forms the group of the members that the master names."""
         for _ in range(TRIES):
             told = self.master.ask('rank')
             if told['rank'] >= 0:
@@ -111,7 +111,7 @@ class Trainer:
         self.optimizer.step()
 
     def succeeds(self):
-        """Outside of it no exception holds the communicator, so that it can be closed."""
+        """Whether the batch succeeds. Outside of this function no exception holds the communicator, so that it can be closed."""
         try:
             if self.communicator.is_new:
                 self.broadcast()

@@ -1,9 +1,10 @@
-"""What a worker that joins costs the others, by the bytes of state that it reads from them.
+"""Measures what a worker that joins costs the others, by the bytes of state that it reads from them.
 
-Two workers train. A third one starts, and joins: how much longer than a usual one the step is that waits for it, beside the time that so many
-bytes take through a plain connection of this machine; how much longer the longest other step is, from the third one's start until some steps
-later; and how much longer the steps before the one that waits are than while a program that needs as much processor time and memory as the
-joiner, and does not join. Of that program's time, too, the longest step: what the machine does to steps in which nobody joins.
+Two workers train. A third one starts, and joins. Measured are: how much longer than a usual step the one is that waits for the joiner, beside
+the time that so many bytes take through a plain connection of this machine; how much longer the longest other step is, from the joiner's start
+until some steps later; and how much longer the steps before the one that waits are than those during the run of a program that needs as much
+processor time and memory as the joiner, but does not join. The longest step during that program shows the effect of the machine on steps in
+which no worker joins.
 """
 import os
 import pathlib
@@ -24,7 +25,8 @@ TICKS = os.sysconf('SC_CLK_TCK')
 
 
 def transfer_ms(size):
-    """Of so many bytes, each of them once, to memory that has been written before, through a TCP connection of this host."""
+    """Returns the time to send that many bytes, each of them once, to memory that has been written before, through a TCP connection of this
+    host."""
     listener = socket.create_server(('127.0.0.1', 0))
     source, target = memoryview(bytearray(b'\2' * size)), memoryview(bytearray(b'\1' * size))
 
@@ -45,13 +47,13 @@ def transfer_ms(size):
 
 
 def processor_ms(pid):
-    """What a process has needed up to now."""
+    """Returns the processor time that a process has used so far."""
     fields = pathlib.Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
     return (int(fields[11]) + int(fields[12])) * 1000 / TICKS
 
 
 def periods(steps, since, until):
-    """(Milliseconds, the workers at its end) of each step that ended in that time."""
+    """Returns (milliseconds, number of workers at its end) of each step that ended in that time."""
     return [((b[2] - a[2]) / 1e6, b[1]) for a, b in zip(steps, steps[1:]) if since < b[2] <= until]
 
 
@@ -59,7 +61,7 @@ class Joining:
     def __init__(self, build, folder, size):
         words = [build / 'bench' / 'recovery_worker', 'elastic', scene.PARAMETERS, scene.COMPUTE_US, 1 << 30, MEMBERS]
         self.scene, self.size, self.program = scene.Scene(build, folder, words, first_size=MEMBERS), size, words[0]
-        self.scene.job.environment['RECOVERY_STATE'] = str(size - 4 * scene.PARAMETERS)  # beside the model
+        self.scene.job.environment['RECOVERY_STATE'] = str(size - 4 * scene.PARAMETERS)  # in addition to the model
 
     def settle(self):
         while len(self.scene.members()) < MEMBERS:
@@ -73,8 +75,9 @@ class Joining:
         self.scene.wait_for(lambda: self.first.last()[0] >= version + count, 'a few steps')
 
     def join(self):
-        """(The step that waits for the joiner, the longest other one, in ms beyond a usual one; the steps before it; what the joiner needed; a
-        usual step). It is the joiner's first one, whose pass may say the size of the generation before: it was handed out in that."""
+        """Returns (the step that waits for the joiner, the longest other one, both in ms beyond a usual one; the steps before it; the processor
+        time that the joiner needed; a usual step). It is the joiner's first step; its pass may have the size of the generation before, in which
+        it was handed out."""
         self.settle()
         usual = statistics.median(period for period, workers in periods(self.first.steps(), 0, time.monotonic_ns()) if workers == MEMBERS)
         began = time.monotonic_ns()
@@ -94,7 +97,7 @@ class Joining:
         return wait, max(beyond), [period for period, _ in found[:waits]], needed_ms, usual
 
     def burn(self, needed_ms):
-        """The steps' times while a program needs the same; and the longest step from then until some steps later."""
+        """Returns the steps' times while a program uses as much processor time; and the longest step from then until some steps later."""
         self.settle()
         began = time.monotonic_ns()
         subprocess.run([str(self.program), 'burn', str(self.size), str(int(needed_ms))], check=True)

@@ -45,7 +45,7 @@ static void compute(const struct work *w)
     (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 }
 
-/* Not inlined: one of two copies would be a loop of vectors, and the other one not, and their
+/* Not inlined: if it were inlined twice, one copy might be vectorized and the other not, and their
  * difference would count as the cost of commit. */
 __attribute__((noinline)) static void update(const struct work *w)
 {
@@ -126,7 +126,7 @@ static int train_plain(const struct work *w, struct muster_err *err)
     return r;
 }
 
-/* It is written, as a model is that a program has made. */
+/* Writes the state, because a model is written by the program that makes it. */
 static bool make_state(struct work *w, const char *bytes)
 {
     w->state_bytes = bytes ? strtoull(bytes, NULL, 10) : 0;
@@ -167,7 +167,7 @@ int main(int count, char **words)
         return 71;
     }
     for (size_t i = 0; i < w.parameters; i++) {
-        w.model[i] = 1; /* a joiner reads into pages that are there, as bandwidth is measured */
+        w.model[i] = 1; /* a joiner reads into existing pages, as when bandwidth is measured */
         w.gradient[i] = (float)(i % 7) - 3;
     }
     int r = strcmp(words[1], "plain") == 0 ? train_plain(&w, &err) : train_elastic(&w, &err);

@@ -1,7 +1,7 @@
 """A worker of torchrun with the same model, in DistributedDataParallel over Gloo: restarted.py PARAMETERS COMPUTE_US FOLDER.
 
-Each start of a rank writes a file: its name is the process's number, its lines are "step VERSION WORKERS TIME_NS". A restarted
-rank begins at step 1: what reading a checkpoint would take is not counted.
+Each start of a rank writes a file: its name is the process's number, its lines are "step VERSION WORKERS TIME_NS". A restarted rank begins at
+step 1: the time to read a checkpoint is not counted.
 """
 import os
 import pathlib

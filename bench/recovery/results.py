@@ -1,4 +1,4 @@
-"""What a bench of faults has found: rows on standard output and, after each of them, in a file, from which a later run goes on."""
+"""The results of a benchmark of faults: rows on standard output and, after each of them, in a file, from which a later run continues."""
 import json
 import os
 import pathlib
@@ -10,7 +10,7 @@ def quantiles(values):
 
 
 def scheduling():
-    """How this program and what it starts get the processors."""
+    """Returns how the system schedules this program and the programs that it starts."""
     policy = {os.SCHED_FIFO: 'SCHED_FIFO', os.SCHED_RR: 'SCHED_RR'}.get(os.sched_getscheduler(0))
     if policy:
         return f'real-time priority ({policy} {os.sched_getparam(0).sched_priority})'
@@ -20,7 +20,7 @@ def scheduling():
 
 
 class Results:
-    """data[section][fault] is a row. path: a file, or None. keep: what the file has is not measured again."""
+    """data[section][fault] is a row. path: a file, or None. keep: rows that the file has are not measured again."""
 
     def __init__(self, path, keep):
         self.path = pathlib.Path(path) if path else None
@@ -39,7 +39,7 @@ class Results:
             aside.rename(self.path)
 
     def put_row(self, section, fault, title, found):
-        """found: (cost, a usual step) in ms, of each trial."""
+        """Adds a row. found: (cost, a usual step) in ms, for each trial."""
         row = dict(quantiles([cost for cost, *_ in found]), period=quantiles([period for _, period, *_ in found])['median'],
                    all=[cost for cost, *_ in found])
         if len(found[0]) > 2:

@@ -1,4 +1,4 @@
-"""A job that faults are measured on: workers on one host, or each on a host of its own made of network namespaces."""
+"""A job on which faults are measured: workers on one host, or each on its own host made of network namespaces."""
 import contextlib
 import os
 import pathlib
@@ -15,14 +15,14 @@ import pytest  # noqa: E402
 
 WORKERS, PARAMETERS, COMPUTE_US = 4, 1_200_000, 5000
 SETTLED_STEPS = 10
-FEW_STEPS = 5  # after what did not end the step that was under way
+FEW_STEPS = 5  # after a fault that did not end the step under way
 NEXT_STEP = ('kill', 'kill rank 0', 'stop', 'kill, other host', 'kill worker and coordinator')
 EVERYBODY = 'kill all and coordinator'
-LATE = pytest.fail.Exception  # what does not happen within the limit of test/program.py
+LATE = pytest.fail.Exception  # raised if a condition does not become true within the limit of test/program.py
 
 
 class Worker:
-    """Its output is a file of lines "step VERSION WORKERS TIME_NS"."""
+    """A worker whose output is a file of lines "step VERSION WORKERS TIME_NS"."""
 
     def __init__(self, path, words, environment):
         self.path, self.signalled = path, None
@@ -37,20 +37,21 @@ class Worker:
         return self.process.poll() is None
 
     def steps(self, room=100_000):
-        """Of its last committed steps, as many as that many bytes of output have, some thousands: (version, workers, time)."""
+        """Returns (version, workers, time) for the last committed steps, as many as `room` bytes of output have, some thousands."""
         with open(self.path, 'rb') as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - room))
             whole = file.read().rpartition(b'\n')[0].split(b'\n')[1 if file.tell() > room else 0:]
         return [tuple(int(word) for word in line.split()[1:]) for line in whole if line.startswith(b'step ')]
 
     def last(self):
-        """Of the last step, cheap: it is asked while others are measured."""
+        """Returns the last step. The call is cheap, because it runs while others are measured."""
         steps = self.steps(200)
         return steps[-1] if steps else (0, 0, 0)
 
 
 class Scene:
-    """words: how a worker is started. hosts: of namespaces.Hosts, one for each worker and one more, the coordinator's; None: all on this one."""
+    """words: the command that starts a worker. hosts: a namespaces.Hosts with one host for each worker and one for the coordinator, or None if
+    all run on this host."""
 
     def __init__(self, build, folder, words, hosts=None, first_size=WORKERS):
         os.environ['MUSTER_BUILD'] = str(build)
@@ -60,7 +61,7 @@ class Scene:
         self.job = job.Job(folder, first_size=first_size)
         self.job.environment['PYTHONPATH'] = str(build / 'python')
         self.cut = []
-        self.free = list(range(WORKERS + 2))  # hosts
+        self.free = list(range(WORKERS + 2))  # the numbers of the hosts
         if hosts:
             self.job.address = f'tcp:{hosts.addresses[-1]}:7070'
             self.job.environment['MUSTER_COORDINATOR'] = self.job.address
@@ -98,7 +99,7 @@ class Scene:
         return [worker for worker in self.job.workers if worker.signalled is None and worker.alive()]
 
     def settle(self):
-        """WORKERS of them, which have committed a few steps together."""
+        """Waits until the job has WORKERS workers, which have committed a few steps together."""
         while len(self.members()) < WORKERS:
             self.add_worker()
         self.wait_for(lambda: all(worker.last()[1] == WORKERS for worker in self.members()), 'all workers train')
@@ -110,7 +111,7 @@ class Scene:
         self.start_coordinator()
 
     def strike(self, fault):
-        """When it was; and those that go on."""
+        """Causes the fault; returns its time, and the workers that go on."""
         members, gone = self.members(), []
         victim = members[0] if fault == 'kill rank 0' else random.choice(members[1:])
         at = time.monotonic_ns()
@@ -139,7 +140,7 @@ class Scene:
         subprocess.run(['ip', '-n', self.hosts.switch, 'link', 'set', f'port{worker.host}', state], check=True)
 
     def tidy(self, fault, others):
-        """Back to WORKERS: who was stopped or cut off ends, and the newcomer leaves."""
+        """Goes back to WORKERS workers: a worker that was stopped or cut off is ended, and the newcomer leaves."""
         if fault == 'join':
             self.members()[-1].send(signal.SIGTERM)
         for worker in self.job.workers:
@@ -153,13 +154,13 @@ class Scene:
                     self.free.append(worker.host)
 
     def connections(self):
-        """To the coordinator's socket, as the kernel lists them: connected ones have state 03."""
+        """Returns the number of connections to the coordinator's socket, as the kernel lists them: connected ones have state 03."""
         lines = [line.split() for line in pathlib.Path('/proc/net/unix').read_text(errors='replace').splitlines()]
         return sum(line[-1:] == [str(self.job.socket)] and line[5] == '03' for line in lines)
 
     def wait_until_over(self, fault, at, others):
-        """Until the fault has been dealt with, and a few steps more where it did not end the one under way; for a coordinator: how long
-        it took until it was connected with all workers again, in ms."""
+        """Waits until the fault has been handled, and for a few more steps if it did not end the step under way; for a coordinator it returns
+        how long it took until all workers were connected with it again, in ms."""
         first = others[0]
         if fault in NEXT_STEP or fault == EVERYBODY:
             self.wait_for(lambda: first.last()[2] > at, 'the next step')
@@ -177,20 +178,20 @@ class Scene:
         return took
 
     def losses(self):
-        """How many workers the coordinator has said to be lost."""
+        """Returns how many workers the coordinator has reported as lost."""
         return self.job.log().count('muster: lost ')
 
     def note_surprise(self, fault, cost_ns, losses):
-        """Where others were lost than the one that was struck, or it took long: when, and what the coordinator said meanwhile."""
+        """Prints the time, and the coordinator's last message, if workers other than the victim were lost, or it took long."""
         expected = 0 if fault in ('nothing', 'join', 'leave', 'kill coordinator') else 1
         if fault != EVERYBODY and (self.losses() > losses + expected or cost_ns > 1.3e9):
             print(f'    {time.strftime("%H:%M:%S")} {fault}: {cost_ns / 1e6:.0f} ms, {self.losses() - losses} lost: '
                   f"{self.job.log().strip().rpartition('muster: ')[2]}", flush=True)
 
     def measure(self, fault):
-        """(its cost, a usual period), in ms, and of a coordinator how long it was away. The cost is the time to the next step, less a
-        period; of what does not end the step under way, and of a cut, which itself takes a while: the longest period until a few steps
-        after all goes on, less the median one."""
+        """Returns (the cost, a usual period), in ms, and for a coordinator also how long it was away. The cost is the time to the next step,
+        less a period. If the fault does not end the step under way, and for a partition, which itself takes some time, the cost is the longest
+        period until a few steps after the recovery, less the median one."""
         self.settle()
         time.sleep(random.random() * 0.02)
         before = [t for _, _, t in self.members()[0].steps()]

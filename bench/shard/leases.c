@@ -12,7 +12,7 @@
 
 enum { LEASES = 1000000, POSITIONS = 20000000, BATCH = 64, AHEAD = 4 };
 
-/* Processor time: other programs do not count. */
+/* Returns processor time, which does not count other programs. */
 static double now_s(void)
 {
     struct timespec now;
@@ -45,7 +45,7 @@ static struct shard_state *start(uint64_t workers)
     return state;
 }
 
-/* Every worker holds AHEAD grants, and commits the oldest of them. */
+/* Measures workers that each hold AHEAD grants, and commit the oldest of them. */
 static double leases_per_second(uint64_t workers)
 {
     struct shard_state *state = start(workers);
@@ -81,7 +81,7 @@ static double nanoseconds_per_position(uint64_t size)
     }
     double seconds = now_s() - start_s;
     if (sum == 0) {
-        abort(); /* or the compiler leaves it all out */
+        abort(); /* otherwise the compiler would remove all of it */
     }
     return seconds / POSITIONS * 1e9;
 }

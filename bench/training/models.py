@@ -1,4 +1,4 @@
-"""The two models of the benchmark, written out: no torchvision."""
+"""The two models of the benchmark, written here so that torchvision is not needed."""
 from torch import nn
 
 
@@ -10,7 +10,7 @@ def mnist_cnn():
 
 
 class Block(nn.Module):
-    """Two 3 x 3 convolutions with a short cut (He et al. 2015, figure 2)."""
+    """Two 3 x 3 convolutions with a shortcut (He et al. 2015, figure 2)."""
 
     def __init__(self, inputs, outputs, stride):
         super().__init__()

@@ -1,8 +1,7 @@
-"""One rank: trains one model over gloo, over muster, without synchronisation, with nothing but a barrier in each step, and with
-DDP's own work around an exchange that does not take place and a barrier; a slice of steps each in turn, in the same processes,
-so that all meet the same machine. Rank 0 prints one JSON object:
-per way the milliseconds of a step in each round, averaged over the ranks, and the share of the time that the checks of silent
-mistakes took.
+"""One rank: trains one model over gloo, over muster, without synchronisation, with nothing but a barrier in each step, and with DDP's own work
+around an exchange that does not take place and a barrier; each way runs a slice of steps in turn, in the same processes, so that the state of
+the machine is the same for all. Rank 0 prints one JSON object: per way the milliseconds of a step in each round, averaged over the ranks, and
+the share of the time that the checks of silent mistakes took.
 """
 import contextlib
 import json
@@ -21,14 +20,14 @@ SLICE_STEPS = 2
 
 
 def exchange_nothing(_, bucket):
-    """A communication hook: DDP gets its own bucket back."""
+    """A communication hook that returns DDP's own bucket unchanged."""
     done = torch.futures.Future()
     done.set_result(bucket.buffer())
     return done
 
 
 class Way:
-    """One way to synchronise, with a model of its own; the weights are equal at the start."""
+    """One way to synchronise, with its own model; the weights are equal at the start."""
 
     def __init__(self, make, group, quiet=False, waits=False, hook=None):
         torch.manual_seed(0)
@@ -48,7 +47,7 @@ class Way:
             self.optimizer.step()
 
     def slice_ms(self, x, y):
-        """Milliseconds per step of a few steps that all ranks begin together."""
+        """Returns the milliseconds per step of a few steps that all ranks begin together."""
         dist.barrier()
         began = time.perf_counter()
         for _ in range(SLICE_STEPS):
@@ -75,7 +74,7 @@ class Stopwatch:
 
 
 def train(ways, x, y, seconds):
-    """Rounds of a slice for each way, in turning order: a tensor of rounds by ways, milliseconds averaged over the ranks."""
+    """Runs rounds with a slice for each way, in rotating order; returns a tensor of rounds by ways, milliseconds averaged over the ranks."""
     rounds, more = [], torch.ones(1)
     ends = time.monotonic() + seconds
     while more.item() > 0:
@@ -85,7 +84,7 @@ def train(ways, x, y, seconds):
         rounds.append([took[number] for number in range(len(ways))])
         more.fill_(float(time.monotonic() < ends))
         dist.all_reduce(more, dist.ReduceOp.MIN)
-    times = torch.tensor(rounds[1:])  # the first warms up
+    times = torch.tensor(rounds[1:])  # the first round is for warming up
     dist.all_reduce(times, dist.ReduceOp.AVG)
     return times
 
@@ -93,7 +92,7 @@ def train(ways, x, y, seconds):
 def main():
     name, batch, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
     torch.set_num_threads(1)
-    warnings.filterwarnings('ignore', 'muster: after')  # weights without synchronisation do differ
+    warnings.filterwarnings('ignore', 'muster: after')  # without synchronisation the weights do differ
     dist.init_process_group('muster')
     rank, size = dist.get_rank(), dist.get_world_size()
     make, shape = MODELS[name]
