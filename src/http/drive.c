@@ -29,8 +29,8 @@ unsigned http_server_connections(const struct http_server *server)
     return info ? info->num_connections : 0;
 }
 
-/* At its connection limit libmicrohttpd stops listening. When a connection ends, it listens again
- * only in its next run, for which it sets no timeout (0.9.75). */
+/* When libmicrohttpd has reached its connection limit, it stops listening. When a connection ends,
+ * it listens again only in its next run, for which it sets no timeout (0.9.75). */
 static void run(struct http_server *server)
 {
     unsigned before = http_server_connections(server);

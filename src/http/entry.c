@@ -15,7 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A pointer to one of these is the place of a request until its exchange begins. */
+/* While a request has a target fault and no exchange yet, its place points to one of these
+ * texts. */
 static const char *const target_faults[] = {
     "the request's path or query is no text: it holds a NUL byte (%00) or is no UTF-8",
     "the request's path holds an encoded slash (%2F): no name contains one",
@@ -40,7 +41,7 @@ static size_t decode(const char *target, char *ret)
     return used;
 }
 
-/* An encoded slash in the query is data. */
+/* A slash that is encoded in the query is allowed: it is data. */
 static bool has_encoded_slash(const char *target)
 {
     const char *end = strchrnul(target, '?');
@@ -57,8 +58,8 @@ static bool has_many_parameters(const char *query)
     return count > PAIRS_MAX;
 }
 
-/* libmicrohttpd is about to take the query apart, in place, and a connection whose memory that
- * uses up is never answered (0.9.75): it finds an empty one. */
+/* libmicrohttpd is about to split the query, in place. It never answers a connection whose memory
+ * this uses up (0.9.75), so it gets an empty query. */
 static void drop_query(const char *target)
 {
     char *query = strchr((char *)(uintptr_t)target, '?');
@@ -71,7 +72,7 @@ void *entry_look_at(void *server, const char *target, struct MHD_Connection *con
 {
     (void)server;
     (void)connection;
-    char decoded[CONNECTION_MEMORY_BYTES]; /* no request line is longer */
+    char decoded[CONNECTION_MEMORY_BYTES]; /* no request line is longer than this */
     const char *const *fault = NULL;
     size_t bytes = strlen(target) < sizeof decoded ? decode(target, decoded) : 0;
     if (bytes == 0 || memchr(decoded, '\0', bytes) || !text_is_utf8(decoded, bytes)) {
@@ -103,7 +104,7 @@ struct head {
     const char *length; /* Content-Length */
     bool lengths_differ;
     bool chunked;
-    bool coded; /* in a way that nobody here undoes */
+    bool coded; /* the body has another encoding */
 };
 
 static enum MHD_Result note_header(void *arg, enum MHD_ValueKind kind, const char *name,
@@ -146,12 +147,12 @@ uint64_t entry_announced_bytes(struct MHD_Connection *connection)
     const char *length =
         MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
     return length ? strtoull(length, NULL, 10)
-                  : 0; /* libmicrohttpd has refused what is no number */
+                  : 0; /* libmicrohttpd has refused a length that is not a number */
 }
 
 /* ---- tokens ---- */
 
-/* The time this takes says nothing about where the token differs. */
+/* The time that the comparison takes does not show where the token differs. */
 static bool same_secret(const char *a, const char *b)
 {
     size_t length = strlen(a);

@@ -15,8 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A body so many times over its limit is refused at its head. Of a smaller one the rest is read,
- * since a client that still writes would take the answer for a broken connection. */
+/* A body that is this many times larger than its limit is refused after the headers. A smaller body
+ * is read to its end, since a client that is still writing would take the answer for a broken
+ * connection. */
 enum { OVERSIZED = 8 };
 
 /* ---- suspend and resume ---- */
@@ -42,7 +43,7 @@ static void on_disconnect(uv_poll_t *watch, int status, int events)
     exchange_abandon(watch->data);
 }
 
-/* Without a watch (out of memory or descriptors) the connection still ends with the next write. */
+/* Without a watch (out of memory or descriptors) the next write still ends the connection. */
 static void start_watching(struct exchange *x)
 {
     const union MHD_ConnectionInfo *info =
@@ -118,7 +119,7 @@ static struct exchange *begin(struct http_server *server, struct MHD_Connection 
     x->stranger = !entry_permits(server, connection);
     visits_expect(connection, server->limits.body_timeout_ms);
     buf_init(&x->body, server->limits.body_bytes_max);
-    /* Twice: what was sent is dropped late, in one go. */
+    /* Twice the limit: sent bytes are dropped late, many at a time. */
     buf_init(&x->queue, server->limits.queue_bytes_max * 2);
     x->next = server->exchanges;
     if (x->next) {
@@ -139,7 +140,7 @@ static void handle(struct exchange *x, const char *method)
     }
 }
 
-/* Answers if there is an answer, else waits for one. */
+/* Sends the answer if there is one, otherwise suspends the connection until there is. */
 static enum MHD_Result proceed(struct exchange *x)
 {
     if (x->gone) {
@@ -170,8 +171,8 @@ static enum MHD_Result serve(struct exchange *x, const char *method)
     return result;
 }
 
-/* The head is there. Where it does not say how long the body is, or that it is far too long, it is
- * answered at once, and the connection ends with that. */
+/* The headers are complete. If they do not say how long the body is, or say that it is far too
+ * long, the request is answered at once, and the connection ends with the answer. */
 static enum MHD_Result look_at_head(struct exchange *x, const char *target_fault,
                                     const char *method)
 {
@@ -194,7 +195,7 @@ enum MHD_Result exchange_serve(void *server, struct MHD_Connection *connection, 
         return x ? look_at_head(x, target_fault, method) : MHD_NO;
     }
     if (*upload_bytes > 0) {
-        if (!x->stranger && !x->head_fault) { /* what nobody will look at is read and forgotten */
+        if (!x->stranger && !x->head_fault) { /* a body that will not be used is read and dropped */
             buf_add(&x->body, upload, *upload_bytes);
         }
         *upload_bytes = 0;
@@ -223,11 +224,11 @@ void exchange_completed(void *server, struct MHD_Connection *connection, void **
     if (!x || entry_target_fault(x)) {
         return;
     }
-    if (x->status != MHD_HTTP_SWITCHING_PROTOCOLS) { /* that one's socket is another's by now */
+    if (x->status != MHD_HTTP_SWITCHING_PROTOCOLS) { /* the socket is its taker's now */
         const struct http_limits *limits = &((struct http_server *)server)->limits;
         visits_expect(connection, limits->idle_timeout_s * 1000 + limits->head_timeout_ms);
     }
-    x->suspended = false; /* libmicrohttpd is done with it: no resume */
+    x->suspended = false; /* libmicrohttpd has finished with it: no resume */
     exchange_abandon(x);
     upgrade_failed(x);
     unlink_exchange(x);

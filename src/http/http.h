@@ -27,21 +27,24 @@ struct http_request {
     size_t query_count;
     const struct http_pair *headers;
     size_t header_count;
-    const char *body; /* NUL-terminated; "" without one */
+    const char *body; /* NUL-terminated; "" if there is no body */
     size_t body_bytes;
-    bool too_large;         /* the body was over its limit and is not here; 413 is to be answered */
-    size_t body_bytes_max;  /* that limit */
-    const char *head_fault; /* a sentence: path, query or headers cannot be read as they were meant
-                                (NUL bytes, no UTF-8, %2F in the path, too many parameters, two
-                                lengths of the body): 400 is to be answered; or NULL */
+    bool too_large;         /* the body was over its limit and is not here; the handler must
+                               answer 413 */
+    size_t body_bytes_max;  /* the limit of the body */
+    const char *head_fault; /* a sentence that says why path, query or headers cannot be read as
+                               they were meant (NUL bytes, no UTF-8, %2F in the path, too many
+                               parameters, two lengths of the body): the handler must answer 400;
+                               or NULL */
 };
 
-/* NULL when it is not there; the first one when it is there twice. Header names ignore case. */
+/* Returns a value of the query or of a header: NULL if it is missing, the first value if it is
+ * there twice. Names of headers ignore case. */
 const char *http_query(const struct http_request *request, const char *name);
 const char *http_header(const struct http_request *request, const char *name);
 
-/* "1", "t", "true" in any case; a parameter without value counts as true. Anything else, or
- * nothing, is false. */
+/* Whether the parameter is "1", "t" or "true", in any case, or has no value. Any other value, or a
+ * missing parameter, is false. */
 bool http_query_bool(const struct http_request *request, const char *name);
 
 /* ---- Replies: an interface, so that handlers can be tested without sockets ---- */
@@ -64,71 +67,73 @@ struct http_reply_ops {
 
 struct http_reply {
     const struct http_reply_ops *ops;
-    void (*on_gone)(void *arg);    /* the client left; may be NULL */
-    void (*on_drained)(void *arg); /* under half of the queue's bound again; may be NULL */
-    void *arg;                     /* the two hooks' */
+    void (*on_gone)(void *arg);    /* the client has left; may be NULL */
+    void (*on_drained)(void *arg); /* less than half of the queue's limit is used again; may be
+                                      NULL */
+    void *arg;                     /* the argument of the two hooks */
 };
 
-/* Adds a header; before send or start. */
+/* Adds a header; must be called before send or start. */
 static inline void http_reply_header(struct http_reply *reply, const char *name, const char *value)
 {
     reply->ops->header(reply, name, value);
 }
 
-/* The whole answer; bytes are copied. */
+/* Sends the whole answer; bytes are copied. */
 static inline void http_reply_send(struct http_reply *reply, int status, const char *type,
                                    const void *bytes, size_t count)
 {
     reply->ops->send(reply, status, type, bytes, count);
 }
 
-/* A stream begins; its headers are sent at once. */
+/* Begins a stream, and sends its headers at once. */
 static inline int http_reply_start(struct http_reply *reply, int status, const char *type)
 {
     return reply->ops->start(reply, status, type);
 }
 
-/* Queues a copy. MUSTER_EAGAIN when the queue is full: nothing was taken; wait for on_drained or
- * end. Never calls a hook. */
+/* Queues a copy of the bytes. Returns MUSTER_EAGAIN, and takes nothing, if the queue is full: then
+ * wait for on_drained, or call end. Never calls a hook. */
 static inline int http_reply_write(struct http_reply *reply, const void *bytes, size_t count)
 {
     return reply->ops->write(reply, bytes, count);
 }
 
-/* What is queued is still sent. */
+/* Ends the stream; bytes that are queued are still sent. */
 static inline void http_reply_end(struct http_reply *reply)
 {
     reply->ops->end(reply);
 }
 
-/* 101 Switching Protocols: from here on the connection carries bytes both ways, without HTTP.
- * `take` is called once, from the loop: with the connection's socket, which blocks and is its own
- * to close, or with -1 when the client has gone. The reply is gone. MUSTER_EUNSUPPORTED: only over
- * the Unix socket. */
+/* Answers 101 Switching Protocols: from then on the connection carries bytes both ways, without
+ * HTTP. `take` is called once, from the loop: with the connection's socket, which blocks and which
+ * `take` must close, or with -1 if the client has left. The reply may not be used any more. Returns
+ * MUSTER_EUNSUPPORTED on a server that has no Unix socket. */
 static inline int http_reply_upgrade(struct http_reply *reply, const char *protocol,
                                      void (*take)(void *arg, int fd), void *arg)
 {
     return reply->ops->upgrade(reply, protocol, take, arg);
 }
 
-/* The same for a handler that speaks the next protocol in this loop, over TLS, too. `take` is
- * called once: with the connection, or with NULL when the client has gone. */
+/* Does the same for a handler that speaks the next protocol in this loop, over TLS too. `take` is
+ * called once: with the connection, or with NULL if the client has left. */
 static inline int http_reply_leave(struct http_reply *reply, const char *protocol,
                                    void (*take)(void *arg, struct http_socket *socket), void *arg)
 {
     return reply->ops->leave(reply, protocol, take, arg);
 }
 
-/* A connection that has left HTTP. Its descriptor, for polling alone, does not block. `on_end` is
- * called when the server stops: the descriptor is not there any more after that. */
+/* These functions are for a connection that has left HTTP. Its descriptor does not block, and may
+ * only be polled. `on_end` is called when the server stops: after it the descriptor does not exist
+ * any more. */
 int http_socket_fd(const struct http_socket *socket);
 void http_socket_on_end(struct http_socket *socket, void (*on_end)(void *arg), void *arg);
-/* They return as recv and send do: 0 at the end, -1 with errno. */
+/* They return the same as recv and send: 0 at the end, and -1 with errno. */
 ssize_t http_socket_read(struct http_socket *socket, void *bytes, size_t room);
 ssize_t http_socket_write(struct http_socket *socket, const void *bytes, size_t count);
-/* There is something to be read of which polling does not tell. */
+/* Whether bytes can be read although polling does not report them. */
 bool http_socket_pending(const struct http_socket *socket);
-/* NULL is fine. */
+/* The socket may be NULL. */
 void http_socket_close(struct http_socket *socket);
 
 /* ---- Server ---- */
@@ -136,30 +141,32 @@ void http_socket_close(struct http_socket *socket);
 struct http_server;
 
 struct http_limits {
-    unsigned connections_max; /* default 512. Over TCP an eighth for one user, or for one address
-                                 where the user is not known, and half for all but the owner */
-    unsigned owner_uid;       /* the user who may have all of them; 0: the effective user */
-    size_t body_bytes_max;    /* default 3 MiB, as a Kubernetes API server */
-    size_t queue_bytes_max;   /* per stream, default 4 MiB */
-    size_t queues_bytes_max;  /* of all streams together, default 64 MiB: past it one is full as
-                                 soon as its client has left anything unread */
-    unsigned head_timeout_ms; /* from the connection's start, or a request's end to the end of the
-                                 next one's, which besides may wait idle_timeout_s: TLS handshake
-                                 and headers; default 20 s */
-    unsigned body_timeout_ms; /* from the headers to the end of the body; default 60 s */
-    unsigned idle_timeout_s;  /* a connection without progress; streams that wait are not meant;
-                                 default 120 */
+    unsigned connections_max; /* default 512. Over TCP one user gets an eighth of them (one
+                                 address, where the user is not known), and all users but the
+                                 owner together get half */
+    unsigned owner_uid;       /* the user who may use all connections; 0: the effective user */
+    size_t body_bytes_max;    /* default 3 MiB, as for a Kubernetes API server */
+    size_t queue_bytes_max;   /* for each stream, default 4 MiB */
+    size_t queues_bytes_max;  /* for all streams together, default 64 MiB: above it a stream
+                                 counts as full as soon as its client has left any byte unread */
+    unsigned head_timeout_ms; /* limit for TLS handshake and headers: from the connection's start
+                                 to the end of its first request's headers, or from the end of a
+                                 request to the end of the next one's headers, which may also
+                                 wait idle_timeout_s; default 20 s */
+    unsigned body_timeout_ms; /* from the end of the headers to the end of the body; default 60 s */
+    unsigned idle_timeout_s;  /* limit for a connection without progress, but not for a stream
+                                 that waits; default 120 */
 };
 
 struct http_options {
-    const char *socket_path; /* AF_UNIX, mode 0600; what lies there is replaced. Or: */
+    const char *socket_path; /* AF_UNIX, mode 0600; an existing file is replaced. Or: */
     int port;                /* 0 chooses a free one */
-    const char *address;     /* where that port is: an IPv4 address; NULL: 127.0.0.1 */
-    bool tls;                /* needed where the certificate comes later */
-    const char *key_pem;     /* with cert_pem: TLS; both NULL, and not tls: plain */
+    const char *address;     /* the IPv4 address of that port; NULL: 127.0.0.1 */
+    bool tls;                /* must be set if the certificate is set later */
+    const char *key_pem;     /* with cert_pem: TLS; without both, and without tls: plain HTTP */
     const char *cert_pem;
-    const char *token;        /* "Authorization: Bearer TOKEN" is asked for; NULL: not */
-    const char *refused_type; /* what one without the token gets, with 401; NULL: plain text */
+    const char *token;        /* requests must have "Authorization: Bearer TOKEN"; NULL: no check */
+    const char *refused_type; /* answer (401) to a request without it; NULL: plain text */
     const char *refused_body;
     struct http_limits limits; /* 0: the default */
 };
@@ -167,21 +174,21 @@ struct http_options {
 typedef void (*http_handler)(void *arg, const struct http_request *request,
                              struct http_reply *reply);
 
-/* MUSTER_EUNAVAIL: the port is taken; MUSTER_ECREATE: the socket cannot be made. The strings are
- * copied. */
+/* Returns MUSTER_EUNAVAIL if the port is taken, MUSTER_ECREATE if the socket cannot be made. The
+ * strings are copied. */
 int http_server_start(uv_loop_t *loop, const struct http_options *options, http_handler handler,
                       void *arg, struct http_server **ret, struct muster_err *err);
 int http_server_port(const struct http_server *server);
 
-/* For a server with TLS: sets the certificate of connections that begin from now on; the others go
- * on with theirs. Copied. MUSTER_ECONFIG: key and certificate cannot be read, or do not belong
- * together; then nothing has changed. */
+/* For a server with TLS: sets the certificate of connections that begin from now on; open ones keep
+ * theirs. The texts are copied. Returns MUSTER_ECONFIG, and changes nothing, if key and certificate
+ * cannot be read or do not belong together. */
 int http_server_set_certificate(struct http_server *server, const char *key_pem,
                                 const char *cert_pem, struct muster_err *err);
 
-/* Open connections, idle ones included. */
+/* The number of open connections, idle ones included. */
 unsigned http_server_connections(const struct http_server *server);
 
-/* Closes every connection (on_gone for open streams), then, from the loop, frees itself. Run the
- * loop once more after this. NULL is fine. */
+/* Closes every connection (and calls on_gone for open streams); the server then frees itself, from
+ * the loop. Run the loop once more after this. `server` may be NULL. */
 void http_server_stop(struct http_server *server);

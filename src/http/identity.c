@@ -21,7 +21,7 @@ enum { PEM_BYTES_MAX = 65536, TOKEN_BYTES = 32 };
 
 static const int64_t validity_ms = INT64_C(10) * 365 * 24 * 3600 * 1000;
 static const int64_t renew_before_ms = INT64_C(24) * 3600 * 1000;
-static const int64_t clock_lag_ms = INT64_C(24) * 3600 * 1000; /* of clients' clocks, at most */
+static const int64_t clock_lag_ms = INT64_C(24) * 3600 * 1000; /* how late clients' clocks may be */
 
 /* ---- making ---- */
 
@@ -47,7 +47,7 @@ static int make_pair(const char *key_path, const char *cert_path, struct muster_
 
 /* ---- reading ---- */
 
-/* True when it can be read and is valid for another day. */
+/* Whether the certificate can be read and is valid for at least another day. */
 static bool still_good(const char *cert_path)
 {
     muster_auto(free) char *pem = NULL;

@@ -31,8 +31,8 @@ static bool ask(int fd, const struct question *question, union answer *ret)
            ret->head.nlmsg_len >= NLMSG_LENGTH(sizeof(struct inet_diag_msg));
 }
 
-/* A socket without an inode is open in no process any more, and the kernel reports root as its
- * user. */
+/* A socket without an inode is not open in any process any more; the kernel reports root as its
+ * user, so the answer is false. */
 bool peer_uid(const struct sockaddr_in *client, const struct sockaddr_in *server, uid_t *ret)
 {
     muster_auto(close) int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);

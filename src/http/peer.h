@@ -8,6 +8,6 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* The user at the other end of a TCP connection within this machine, whose two ends are these.
- * False: the kernel does not tell, the other end is closed already, or it is another machine's. */
+/* Finds the user at the client's end of a TCP connection within this machine. Returns false if the
+ * kernel does not tell, if that end is closed already, or if it is on another machine. */
 bool peer_uid(const struct sockaddr_in *client, const struct sockaddr_in *server, uid_t *ret);

@@ -33,7 +33,8 @@ static void op_header(struct http_reply *reply, const char *name, const char *va
     }
 }
 
-/* Hands the response over: now, when libmicrohttpd is calling us anyway, else by waking it. */
+/* Gives the response to libmicrohttpd: when the running callback returns, or else by resuming the
+ * connection. */
 static void answer(struct exchange *x, int status, const char *type, struct MHD_Response *response)
 {
     x->status = status;
@@ -112,7 +113,7 @@ static int op_start(struct http_reply *reply, int status, const char *type)
     return 0;
 }
 
-/* A client that has read all gets the next one, however much others leave unread. */
+/* A client that has read everything can be sent more, whatever other clients leave unread. */
 static bool has_room(const struct exchange *x, size_t count)
 {
     const struct http_limits *limits = &x->server->limits;
@@ -149,7 +150,7 @@ static void op_end(struct http_reply *reply)
 
 /* ---- leaving HTTP ---- */
 
-/* 101: the head of the answer is the last of HTTP. */
+/* Answers 101; after the head of this answer the connection does not carry HTTP any more. */
 static int upgrade(struct exchange *x, const char *protocol)
 {
     struct MHD_Response *response = MHD_create_response_for_upgrade(upgrade_done, x);
@@ -186,7 +187,7 @@ static int op_leave(struct http_reply *reply, const char *protocol,
         x->state = EXCHANGE_LEAVING;
         x->protocol = protocol;
     } else {
-        r = MUSTER_EUNSUPPORTED; /* an answer that comes later: nobody asks for that */
+        r = MUSTER_EUNSUPPORTED; /* no handler leaves HTTP later than that */
     }
     x->take_socket = r < 0 ? NULL : take;
     x->take_arg = arg;

@@ -35,7 +35,7 @@ static gnutls_datum_t datum_of(const char *text)
     return (gnutls_datum_t){(unsigned char *)text, (unsigned)strlen(text)};
 }
 
-/* Both are GnuTLS's afterwards; it frees them by its own allocator. */
+/* The caller gives both to GnuTLS, which frees them with its own allocator. */
 static int read_pair(const struct certificate_pair *pair, gnutls_pcert_st **ret_certs,
                      unsigned *ret_count, gnutls_privkey_t *ret_key)
 {

@@ -20,12 +20,12 @@
 enum { HEAD_BYTES_MAX = 4096 };
 
 struct http_socket {
-    int fd;                     /* our own; over TLS libmicrohttpd's */
-    struct http_server *server; /* NULL: it has stopped */
+    int fd;                     /* our own; over TLS it is libmicrohttpd's */
+    struct http_server *server; /* NULL: the server has stopped */
     struct http_socket *previous;
     struct http_socket *next;
-    struct exchange *x;       /* over TLS; NULL: none, or it is over */
-    gnutls_session_t session; /* with it */
+    struct exchange *x;       /* set over TLS; NULL once the exchange is over */
+    gnutls_session_t session; /* set while x is */
     void (*on_end)(void *arg);
     void *arg;
 };
@@ -43,7 +43,7 @@ static struct http_socket *new_socket(struct http_server *server, int fd)
     return socket;
 }
 
-/* Takes the connection from the server, which does not use it any more. */
+/* Takes the connection out of the server, which does not use it any more. */
 static void part(struct http_socket *socket)
 {
     struct http_server *server = socket->server;
@@ -87,7 +87,7 @@ static void hand_socket(struct exchange *x, struct http_socket *socket)
     }
 }
 
-/* A client speaks only after it has read the head; what one has said before is refused. */
+/* A client may send only after it has read the head: if it has sent bytes before, it is refused. */
 void upgrade_done(void *exchange, struct MHD_Connection *connection, void *place, const char *early,
                   size_t early_count, MHD_socket fd, struct MHD_UpgradeResponseHandle *handle)
 {
@@ -110,10 +110,10 @@ void upgrade_done(void *exchange, struct MHD_Connection *connection, void *place
         hand_over(x, own);
     }
     MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
-    drive_wake(server); /* its own copy of the socket is closed by its next run */
+    drive_wake(server); /* libmicrohttpd's copy of the descriptor is closed in its next run */
 }
 
-/* The text is short enough to be written whole: nothing else waits to be sent. */
+/* The head is short enough to be written at once, as no other bytes wait to be sent. */
 static bool say_head(struct exchange *x, gnutls_session_t session)
 {
     char head[HEAD_BYTES_MAX];
@@ -159,7 +159,7 @@ void upgrade_end_all(struct http_server *server)
         if (socket->on_end) {
             socket->on_end(socket->arg);
         }
-        if (server->sockets == socket) { /* its taker has not closed it at once */
+        if (server->sockets == socket) { /* the taker has not closed the socket in on_end */
             bool tls = socket->x != NULL;
             part(socket);
             socket->fd = tls ? -1 : socket->fd;
@@ -195,7 +195,7 @@ ssize_t http_socket_read(struct http_socket *socket, void *bytes, size_t room)
                            : recv(socket->fd, bytes, room, MSG_DONTWAIT);
 }
 
-/* Called again after EAGAIN, gnutls goes on with the bytes that it had been given. */
+/* When it is called again after EAGAIN, GnuTLS sends the bytes of the first call. */
 ssize_t http_socket_write(struct http_socket *socket, const void *bytes, size_t count)
 {
     return socket->session ? result_of(gnutls_record_send(socket->session, bytes, count))

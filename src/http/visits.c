@@ -23,7 +23,7 @@ enum { SHARE = 8, CHECKS_PER_LIMIT = 4, CHECK_MS_MAX = 1000, CHECK_MS_MIN = 10 }
 
 struct visitor {
     struct visitor *next;
-    bool is_user; /* else by address */
+    bool is_user; /* otherwise id is an address */
     uint32_t id;
     unsigned count;
 };
@@ -33,8 +33,8 @@ struct visit {
     struct visit *previous;
     struct http_server *server;
     struct MHD_Connection *connection;
-    struct visitor *visitor; /* NULL: counts for nobody */
-    uint64_t deadline_ms;    /* 0: none */
+    struct visitor *visitor; /* NULL: counts for no visitor */
+    uint64_t deadline_ms;    /* 0: no deadline */
 };
 
 /* ---- shares ---- */
@@ -98,7 +98,7 @@ enum MHD_Result visits_admit(void *arg, const struct sockaddr *address, socklen_
     uid_t uid = 0;
     server->arriving = NULL;
     if (length < sizeof client || address->sa_family != AF_INET) {
-        return MHD_YES; /* the Unix socket, which only its owner can open */
+        return MHD_YES; /* a connection to the Unix socket, which only its owner can open */
     }
     memcpy(&client, address, sizeof client);
     const struct sockaddr_in own = {.sin_family = AF_INET,
@@ -128,7 +128,7 @@ static void on_check(uv_timer_t *timer)
             const union MHD_ConnectionInfo *info =
                 MHD_get_connection_info(at->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
             at->deadline_ms = 0;
-            (void)shutdown(info->connect_fd, SHUT_RDWR); /* libmicrohttpd sees it end */
+            (void)shutdown(info->connect_fd, SHUT_RDWR); /* libmicrohttpd notices it */
         }
     }
     if (!server->visits) {
@@ -177,7 +177,7 @@ static void begin(struct http_server *server, struct MHD_Connection *connection,
     server->arriving = NULL;
     *place = visit;
     if (!visit) {
-        return; /* without limits, and libmicrohttpd's own timeout is left */
+        return; /* the connection has no limits but libmicrohttpd's own timeout */
     }
     uv_update_time(server->loop);
     *visit = (struct visit){.next = server->visits,
