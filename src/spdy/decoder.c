@@ -6,7 +6,7 @@
 
 enum {
     HEAD_BYTES = 8,
-    CONTROL_BYTES_MAX = 8192, /* a header block over this says more than SPDY_HEADER_BYTES_MAX */
+    CONTROL_BYTES_MAX = 8192, /* a longer header block exceeds SPDY_HEADER_BYTES_MAX */
     VERSION = 3,
     CONTROL = 0x80,
     FLAG_FIN = 1,
@@ -25,19 +25,19 @@ enum type {
 };
 
 enum state {
-    IN_HEAD,    /* of a frame, or between two */
+    IN_HEAD,    /* in the head of a frame, or between two frames */
     IN_CONTROL, /* a control frame is gathered */
-    IN_DATA,    /* a data frame is passed on */
+    IN_DATA,    /* the content of a data frame is passed on */
 };
 
 struct spdy_decoder {
     enum state state;
     struct spdy_inflater *inflater;
     struct spdy_headers headers;
-    uint32_t stream; /* of the data frame */
-    bool last;       /* it is the stream's last */
-    size_t left;     /* bytes of the data frame */
-    size_t used;     /* of held */
+    uint32_t stream; /* stream of the data frame */
+    bool last;       /* it is the last frame of the stream */
+    size_t left;     /* bytes of the data frame that are still to come */
+    size_t used;     /* bytes in held */
     unsigned char held[HEAD_BYTES + CONTROL_BYTES_MAX];
 };
 
@@ -69,7 +69,8 @@ static size_t length_of(const unsigned char *head)
     return number(head + 4) & 0xffffff;
 }
 
-/* Takes what is there until `held` has so many bytes. */
+/* Copies bytes to `held` until it has `wanted` bytes, or no more have come. Returns how many were
+ * taken. */
 static size_t gather(struct spdy_decoder *d, const char *bytes, size_t count, size_t wanted)
 {
     size_t missing = wanted - d->used;
@@ -81,7 +82,7 @@ static size_t gather(struct spdy_decoder *d, const char *bytes, size_t count, si
 
 /* ---- control frames ---- */
 
-/* How many bytes a frame of this type begins with, before a header block or a list. */
+/* Returns how many bytes a frame of this type has before its header block or list. */
 static size_t least_bytes(enum type type)
 {
     switch (type) {
@@ -97,14 +98,14 @@ static size_t least_bytes(enum type type)
     return 0;
 }
 
-/* Every header block is read, as the next ones refer to it. */
+/* Reads every header block, also of frames that are ignored: later blocks refer to earlier ones. */
 static bool take_headers(struct spdy_decoder *d, enum type type)
 {
     size_t before = HEAD_BYTES + least_bytes(type);
     return spdy_inflate(d->inflater, d->held + before, d->used - before, &d->headers);
 }
 
-/* False: it is none. */
+/* Returns false if the frame is not valid. */
 static bool take_control(struct spdy_decoder *d, struct spdy_event *ret)
 {
     const unsigned char *body = d->held + HEAD_BYTES;
@@ -131,7 +132,7 @@ static bool take_control(struct spdy_decoder *d, struct spdy_event *ret)
     case TYPE_SETTINGS:
     case TYPE_WINDOW_UPDATE: return true;
     }
-    return true; /* of an extension */
+    return true; /* a frame of an extension */
 }
 
 /* ---- frames ---- */
@@ -150,7 +151,8 @@ static void give_data(struct spdy_decoder *d, const char *bytes, size_t count,
                                .count = count};
 }
 
-/* The head is whole. False: no frame of ours begins so. */
+/* Begins the frame whose head is complete. Returns false if it is not a frame of SPDY/3.1, or is
+ * too long. */
 static bool begin(struct spdy_decoder *d, struct spdy_event *ret)
 {
     if (d->held[0] & CONTROL) {
@@ -169,7 +171,7 @@ static bool begin(struct spdy_decoder *d, struct spdy_event *ret)
     return true;
 }
 
-/* The control frame may be whole. */
+/* Takes the control frame if it is complete. Returns false if it is not valid. */
 static bool end_control(struct spdy_decoder *d, struct spdy_event *ret)
 {
     if (d->used < HEAD_BYTES + length_of(d->held)) {

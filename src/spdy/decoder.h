@@ -12,11 +12,11 @@
 #include <stdint.h>
 
 enum spdy_kind {
-    SPDY_NOTHING, /* the bytes were taken, and say nothing (yet) */
-    SPDY_OPEN,    /* the client opens a stream, with headers; `last`: it will send nothing there */
-    SPDY_DATA,    /* `count` bytes (may be 0); `last`: the client sends no more there */
-    SPDY_RESET,   /* nothing more of the stream is of use to the client */
-    SPDY_PING,    /* to be answered with its number, which is in `stream` */
+    SPDY_NOTHING, /* the bytes were taken; they say nothing, or nothing yet */
+    SPDY_OPEN,    /* the client opens a stream, with headers; `last`: it will send no data in it */
+    SPDY_DATA,    /* `count` bytes (may be 0); `last`: the client sends no more in this stream */
+    SPDY_RESET,   /* the client has no more use for the stream */
+    SPDY_PING,    /* must be answered with its number, which is in `stream` */
     SPDY_GOAWAY,  /* the client opens no more streams */
 };
 
@@ -24,19 +24,20 @@ struct spdy_event {
     enum spdy_kind kind;
     uint32_t stream;
     bool last;
-    const char *bytes; /* in what was read */
+    const char *bytes; /* in the bytes that were given to spdy_decode */
     size_t count;
-    const struct spdy_headers *headers; /* until the next call */
+    const struct spdy_headers *headers; /* valid until the next call */
 };
 
 struct spdy_decoder;
 
-/* NULL without memory. */
+/* Returns NULL if out of memory. */
 struct spdy_decoder *spdy_decoder_new(void);
-/* NULL is fine; returns NULL. */
+/* Frees the decoder, which may be NULL. Returns NULL. */
 struct spdy_decoder *spdy_decoder_free(struct spdy_decoder *decoder);
 
-/* Takes bytes from the beginning, and says what they mean. Returns how many were taken, at least
- * one; -1: that is no SPDY/3.1, and nothing more can be read. `count` is not 0. */
+/* Takes bytes from the beginning of `bytes`, and sets *ret to what they mean. Returns how many were
+ * taken, at least one; -1 if the bytes are not SPDY/3.1: then nothing more can be read. `count`
+ * must not be 0. */
 long spdy_decode(struct spdy_decoder *decoder, const char *bytes, size_t count,
                  struct spdy_event *ret);

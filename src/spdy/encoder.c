@@ -29,8 +29,8 @@ static size_t put_control(enum type type, const uint32_t *numbers, size_t count,
 size_t spdy_reply(struct spdy_encoder *encoder, uint32_t stream, char ret[SPDY_FRAME_BYTES_MAX])
 {
     static const char zlib_head[] = {0x78, 0x01};
-    /* A stored block of the number of headers, and an empty one, at which readers that look ahead
-       (Go's) stop. */
+    /* A stored block with the number of headers, and an empty one, at which readers that look ahead
+     * (Go's) stop. */
     static const unsigned char no_headers[] = {0, 4, 0, 0xfb, 0xff, 0,    0,
                                                0, 0, 0, 0,    0,    0xff, 0xff};
     size_t used = put_control(TYPE_SYN_REPLY, &stream, 1, ret);

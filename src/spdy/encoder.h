@@ -13,7 +13,7 @@
 
 enum {
     SPDY_HEAD_BYTES = 8,
-    SPDY_FRAME_BYTES_MAX = 32, /* of any frame below but data */
+    SPDY_FRAME_BYTES_MAX = 32, /* limit for each frame below except data */
 };
 
 enum spdy_status {
@@ -22,17 +22,17 @@ enum spdy_status {
 };
 
 struct spdy_encoder {
-    bool began; /* the zlib stream of headers */
+    bool began; /* the zlib stream of headers has begun */
 };
 
-/* Each writes a frame and returns its length. */
+/* Each function writes a frame and returns its length. */
 
-/* The stream that the client opened is accepted. */
+/* Accepts the stream that the client opened. */
 size_t spdy_reply(struct spdy_encoder *encoder, uint32_t stream, char ret[SPDY_FRAME_BYTES_MAX]);
 size_t spdy_reset(uint32_t stream, enum spdy_status status, char ret[SPDY_FRAME_BYTES_MAX]);
 size_t spdy_ping(uint32_t id, char ret[SPDY_FRAME_BYTES_MAX]);
-/* Says that so many bytes of the stream's data were taken: the client may send as many more. */
+/* Tells the client that `count` bytes of the stream's data were taken: it may send as many more. */
 size_t spdy_window(uint32_t stream, uint32_t count, char ret[SPDY_FRAME_BYTES_MAX]);
-/* The head of a data frame of `count` bytes, below 16 MiB; `last`: nothing follows in the stream.
- */
+/* Writes the head of a data frame of `count` bytes, which must be less than 16 MiB; `last`: the
+ * stream ends with this frame. */
 size_t spdy_data_head(uint32_t stream, size_t count, bool last, char ret[SPDY_HEAD_BYTES]);

@@ -59,7 +59,8 @@ static int inflate_on(z_stream *zlib)
     return rc;
 }
 
-/* Each block is flushed whole: what it says is there when its bytes are. */
+/* Decompresses one block. Each block is flushed, so that all of its content can be read when all of
+ * its bytes have come. */
 static bool unpack(z_stream *zlib, const unsigned char *bytes, size_t count,
                    unsigned char ret[SPDY_HEADER_BYTES_MAX], size_t *ret_count)
 {
@@ -91,8 +92,9 @@ static bool take_number(struct cursor *cursor, uint32_t *ret)
     return true;
 }
 
-/* Its NUL takes the place of a part of its length. A NUL within separates several values of one
- * name, of which the first is taken. */
+/* Copies a text and adds a NUL. The text is shorter than its bytes in the block, which begin with
+ * its length, so there is room for the NUL. A NUL in the text separates several values of one name;
+ * the first value is used. */
 static bool take_text(struct cursor *cursor, struct spdy_headers *headers, const char **ret)
 {
     uint32_t length;

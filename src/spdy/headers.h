@@ -12,23 +12,24 @@ enum { SPDY_HEADERS_MAX = 32, SPDY_HEADER_BYTES_MAX = 4096 };
 
 struct spdy_headers {
     size_t count;
-    const char *names[SPDY_HEADERS_MAX]; /* in text, which ends each with a NUL */
+    const char *names[SPDY_HEADERS_MAX]; /* point into text, where each ends with a NUL */
     const char *values[SPDY_HEADERS_MAX];
     size_t used;
     char text[SPDY_HEADER_BYTES_MAX];
 };
 
-/* NULL: not there. Names ignore case. */
+/* Returns the value of a header; NULL if there is none. Names ignore case. */
 const char *spdy_header(const struct spdy_headers *headers, const char *name);
 
-/* What has been read of the connection's headers, which the next ones refer to. */
+/* The state of the connection's zlib stream: earlier headers, to which later ones refer. */
 struct spdy_inflater;
 
-/* NULL without memory. */
+/* Returns NULL if out of memory. */
 struct spdy_inflater *spdy_inflater_new(void);
-/* NULL is fine; returns NULL. */
+/* Frees the inflater, which may be NULL. Returns NULL. */
 struct spdy_inflater *spdy_inflater_free(struct spdy_inflater *inflater);
 
-/* False: that is no header block, or one over the limits above. The inflater is of no use then. */
+/* Reads a header block. Returns false if it is not one, or exceeds the limits above: then the
+ * inflater cannot be used any more. */
 bool spdy_inflate(struct spdy_inflater *inflater, const unsigned char *bytes, size_t count,
                   struct spdy_headers *ret);
