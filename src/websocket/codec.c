@@ -15,7 +15,7 @@ enum {
     MASK_BYTES = 4,
 };
 
-/* How many bytes say the length, behind the first two. */
+/* Returns how many bytes after the first two contain the length. */
 static size_t length_bytes(unsigned char second)
 {
     unsigned length = second & LENGTH;
@@ -32,7 +32,7 @@ static uint64_t read_length(const unsigned char *bytes)
     return length;
 }
 
-/* True when a frame of this kind and length may come now. */
+/* Whether a frame of this kind and length is allowed now. */
 static bool is_allowed(const struct websocket_decoder *d, const unsigned char *bytes)
 {
     unsigned opcode = bytes[0] & OPCODE;
@@ -55,7 +55,7 @@ static void unmask(struct websocket_decoder *d, char *bytes, size_t count)
     }
 }
 
-/* Gives those bytes of the frame at hand that have come. */
+/* Gives the bytes of the current frame that have come. Returns how many. */
 static size_t give(struct websocket_decoder *d, char *bytes, size_t count,
                    struct websocket_piece *ret)
 {

@@ -29,34 +29,35 @@ enum websocket_code {
 };
 
 enum {
-    WEBSOCKET_HEAD_BYTES_MAX = 10,      /* as a server writes it, without a mask */
-    WEBSOCKET_CONTROL_BYTES_MAX = 125,  /* of a control frame's payload */
-    WEBSOCKET_WHOLE_CONTROL_BYTES = 131 /* head and mask included: a reader's buffer has room */
+    WEBSOCKET_HEAD_BYTES_MAX = 10,      /* the head that a server writes, which has no mask */
+    WEBSOCKET_CONTROL_BYTES_MAX = 125,  /* limit for the payload of a control frame */
+    WEBSOCKET_WHOLE_CONTROL_BYTES = 131 /* with head and mask; a reader's buffer has room for it */
 };
 
 struct websocket_decoder {
     bool in_frame;
-    bool in_message;     /* between the first and the last frame of one */
+    bool in_message;     /* between the first and the last frame of a message */
     bool final;          /* the frame ends its message */
-    bool begins;         /* nothing of the message was given yet */
-    uint64_t left_bytes; /* of the frame */
+    bool begins;         /* no piece of the message was given yet */
+    uint64_t left_bytes; /* bytes of the frame that are still to come */
     unsigned char mask[4];
     unsigned mask_at;
 };
 
 struct websocket_piece {
-    enum websocket_opcode opcode; /* CLOSE, PING, PONG, or TEXT or BINARY: a piece of a message */
-    bool first;                   /* of its message */
+    enum websocket_opcode opcode; /* CLOSE, PING or PONG; TEXT or BINARY for a piece of a message */
+    bool first;                   /* the first piece of its message */
     bool last;
     char *bytes; /* in the buffer that was read, unmasked */
     size_t count;
 };
 
-/* What the buffer begins with. Returns how many bytes of it were taken; 0: more are needed; -1:
- * that is no frame of a client. */
+/* Decodes what is at the beginning of the buffer. Returns how many bytes were taken; 0 if more are
+ * needed; -1 if they are not a frame of a client. */
 long websocket_decode(struct websocket_decoder *decoder, char *bytes, size_t count,
                       struct websocket_piece *ret);
 
-/* Writes the head of a whole message, or control frame, of `count` bytes; returns its length. */
+/* Writes the head of a message of one frame, or of a control frame, with `count` bytes; returns the
+ * head's length. */
 size_t websocket_head(enum websocket_opcode opcode, size_t count,
                       char ret[WEBSOCKET_HEAD_BYTES_MAX]);

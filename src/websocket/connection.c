@@ -11,32 +11,32 @@
 
 enum {
     IN_BYTES = 64 << 10,
-    FULL_BYTES = 256 << 10, /* no more is taken; a message and control frames still fit */
+    FULL_BYTES = 256 << 10, /* no room above it; a message and control frames still fit */
     OUT_BYTES_MAX = FULL_BYTES + WEBSOCKET_MESSAGE_BYTES_MAX + (4 << 10),
-    CLOSING_MS = 5000, /* for a client that does not read what is left, or does not close */
+    CLOSING_MS = 5000, /* for a client that does not read the rest, or does not close */
 };
 
 enum state {
     OPEN,
-    CLOSING, /* a close frame is queued, or sent */
-    GONE,    /* the client's end came */
+    CLOSING, /* a close frame is queued or was sent */
+    GONE,    /* the connection has ended */
 };
 
 struct websocket {
     struct http_socket *socket;
     struct websocket_hooks hooks;
     uv_poll_t poll;
-    uv_timer_t limit; /* runs once it is finished */
+    uv_timer_t limit; /* runs after websocket_finish */
     int open_handles;
     enum state state;
     bool paused;
-    bool reading; /* pieces are being given */
+    bool reading; /* pieces are being given to on_piece */
     bool finished;
-    bool closed; /* its handles are */
+    bool closed; /* its handles are closed, or are closing */
     struct websocket_decoder decoder;
     struct buf out;
-    size_t sent; /* of out */
-    size_t used; /* of in */
+    size_t sent; /* bytes of `out` */
+    size_t used; /* bytes of `in` */
     char in[IN_BYTES];
 };
 
@@ -117,7 +117,7 @@ static void add(struct websocket *ws, enum websocket_opcode opcode, const char *
     char head[WEBSOCKET_HEAD_BYTES_MAX];
     size_t head_count = websocket_head(opcode, prefix_count + count, head);
     if (queued(ws) + head_count + prefix_count + count > OUT_BYTES_MAX) {
-        return; /* pongs for a client that reads none of them */
+        return; /* the client does not read its pongs */
     }
     buf_consume(&ws->out, ws->sent);
     ws->sent = 0;
@@ -169,8 +169,8 @@ static void take(struct websocket *ws, const struct websocket_piece *piece)
     }
 }
 
-/* Nobody hears pieces any more once it is finished; the client's close frame is still looked for.
- */
+/* After websocket_finish no pieces are given any more, but the client's close frame is still
+ * read. */
 static void give_pieces(struct websocket *ws)
 {
     size_t at = 0;

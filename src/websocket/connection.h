@@ -13,33 +13,33 @@
 
 struct websocket;
 
-enum { WEBSOCKET_MESSAGE_BYTES_MAX = 65 << 10 }; /* of one that is sent */
+enum { WEBSOCKET_MESSAGE_BYTES_MAX = 65 << 10 }; /* limit for a message that is sent */
 
 struct websocket_hooks {
     void *arg;
-    /* A piece of a message. While paused no other comes. */
+    /* Gives a piece of a message. While the WebSocket is paused, no other piece is given. */
     void (*on_piece)(void *arg, const struct websocket_piece *piece);
-    /* All that was queued is sent. */
+    /* Everything that was queued is sent. */
     void (*on_room)(void *arg);
-    /* The client has closed, broke the protocol, or went: the last hook. finish is still to be
-     * called. */
+    /* The client has closed, has violated the protocol, or has left. No hook is called after this
+     * one. websocket_finish must still be called. */
     void (*on_gone)(void *arg);
 };
 
-/* Takes the socket, also when it fails. */
+/* Takes over the socket, even if it fails. */
 int websocket_open(uv_loop_t *loop, struct http_socket *socket, const struct websocket_hooks *hooks,
                    struct websocket **ret, struct muster_err *err);
 
 bool websocket_has_room(const struct websocket *ws);
-/* A message of `prefix_count` bytes and then `count` bytes (may be 0), at most
- * WEBSOCKET_MESSAGE_BYTES_MAX; copied. */
+/* Sends a message of `prefix_count` bytes and then `count` bytes (may be 0), together at most
+ * WEBSOCKET_MESSAGE_BYTES_MAX. The bytes are copied. */
 void websocket_send(struct websocket *ws, const char *prefix, size_t prefix_count,
                     const char *bytes, size_t count);
 
 void websocket_pause(struct websocket *ws);
-/* Pieces may come from within this call. */
+/* resume may call on_piece before it returns. */
 void websocket_resume(struct websocket *ws);
 
-/* No hook is called from here on. What is queued is sent, and the closing handshake made, within a
- * limit; then it is freed. NULL is fine. */
+/* Ends the WebSocket: no hook is called from now on. What is queued is sent, and the closing
+ * handshake is made, within a time limit; then `ws` is freed. `ws` may be NULL. */
 void websocket_finish(struct websocket *ws, enum websocket_code code);

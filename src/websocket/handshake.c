@@ -12,7 +12,7 @@ enum { SHA1_BYTES = 20, KEY_BYTES = 24 };
 
 static const char magic[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"; /* RFC 6455 section 1.3 */
 
-/* Is the word in a header's list? Words are separated by commas and spaces. */
+/* Whether the word is in a header's list. Words are separated by commas and spaces. */
 static bool lists(const char *list, const char *word, bool fold)
 {
     static const char separators[] = ", \t";
@@ -35,7 +35,7 @@ bool websocket_is_asked(const struct http_request *request, const char *protocol
            lists(http_header(request, "Upgrade"), protocol, true);
 }
 
-/* A list may come in several headers. */
+/* Whether the client offers the subprotocol. The list of subprotocols may be in several headers. */
 static bool offers(const struct http_request *request, const char *subprotocol)
 {
     for (size_t i = 0; i < request->header_count; i++) {
