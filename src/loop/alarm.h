@@ -9,18 +9,18 @@
 #include <uv.h>
 
 struct alarm_clock {
-    uv_timer_t timer; /* when it is due later … */
-    uv_idle_t idle;   /* … and at once */
+    uv_timer_t timer; /* for a time in the future … */
+    uv_idle_t idle;   /* … and for a time that has come */
     void (*ring)(void *arg);
     void (*closed)(void *arg);
     void *arg;
-    int handles; /* that are closed */
+    int handles; /* how many of the two are closed */
 };
 
 void alarm_init(uv_loop_t *loop, void (*ring)(void *arg), void *arg, struct alarm_clock *ret);
 
-/* Replaces the time that was set before. INT64_MIN: at once; INT64_MAX: never. */
+/* Sets the time, instead of the one that was set before. INT64_MIN: at once; INT64_MAX: never. */
 void alarm_set(struct alarm_clock *alarm, int64_t at_ms);
 
-/* `closed` (may be NULL) is called from the loop, which must run once more. */
+/* Closes the alarm. `closed` (may be NULL) is called from the loop, which must run once more. */
 void alarm_close(struct alarm_clock *alarm, void (*closed)(void *arg));
