@@ -11,7 +11,7 @@
 
 enum { SERIAL_BYTES = 16, KEY_ID_BYTES = 64, MS_PER_S = 1000 };
 
-/* A certificate with its key, while it is made or signs. */
+/* A certificate with its key, while it is being made or signs another one. */
 struct parts {
     gnutls_x509_crt_t cert;
     gnutls_x509_privkey_t key;
@@ -66,11 +66,12 @@ static int number(gnutls_x509_crt_t cert)
     if (getrandom(serial, sizeof serial, 0) != (ssize_t)sizeof serial) {
         return GNUTLS_E_RANDOM_FAILED;
     }
-    serial[0] = (serial[0] & 0x7f) | 0x40; /* positive, and of that length (RFC 5280, 4.1.2.2) */
+    serial[0] = (serial[0] & 0x7f) | 0x40; /* positive, of all bytes (RFC 5280, 4.1.2.2) */
     return gnutls_x509_crt_set_serial(cert, serial, sizeof serial);
 }
 
-/* These identifiers let a client choose among several authorities of one name. */
+/* Adds the identifiers of key and issuer, by which a client can choose among several authorities of
+ * one name. */
 static int identify(const struct parts *made, const struct parts *issuer)
 {
     unsigned char id[KEY_ID_BYTES];
@@ -88,7 +89,7 @@ static unsigned usage_of(const struct certificate_order *order)
            (order->authority ? GNUTLS_KEY_KEY_CERT_SIGN : 0);
 }
 
-/* RFC 5280. */
+/* Sets the fields of the certificate as RFC 5280 requires, and signs it. */
 static int describe(const struct certificate_order *order, const struct parts *made,
                     const struct parts *issuer)
 {
@@ -188,7 +189,7 @@ void certificate_pair_done(struct certificate_pair *pair)
 
 /* ---- looking ---- */
 
-/* The caller deinits; NULL: it is none. */
+/* Returns the first certificate in the text, which the caller deinits; NULL if there is none. */
 static gnutls_x509_crt_t read_cert(const char *pem)
 {
     gnutls_datum_t datum = datum_of(pem);
