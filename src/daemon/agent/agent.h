@@ -25,15 +25,15 @@ struct agent_options {
     const char *node_name;
 };
 
-/* Adopts what runs already. */
+/* Makes the agent, which also adopts the processes that already run. */
 int agent_new(const struct agent_options *options, struct agent **ret, struct muster_err *err);
 
-/* Lets go: supervisors and their processes go on. Run the loop once more after this. */
+/* Frees the agent; supervisors and their processes go on. Run the loop once more after this. */
 struct agent *agent_free(struct agent *agent);
 
-/* Answers with what the running attempts of a job are in: {"attempts": […]}
- * (process/stack/stacks.h). job_uid: jobs_folder_uid of one of its pods. */
+/* Answers with the stacks of a job's running attempts: {"attempts": […]} (process/stack/stacks.h).
+ * job_uid is the jobs_folder_uid of one of its pods. */
 void agent_stacks(struct agent *agent, const char *job_uid, struct http_reply *reply);
 
-/* Pods that may still have processes. */
+/* The number of pods that may still have processes. */
 size_t agent_live_pods(const struct agent *agent);

@@ -76,7 +76,8 @@ static void feed(struct agent_pod *pod, const struct agent_item *item,
     assert(!"unreachable");
 }
 
-/* Pods of it that came meanwhile have waited for that. */
+/* Closes a job, then looks at its pods: those that came while it was ending have waited for
+ * this. */
 static void close_job(struct agent *agent, struct agent_job *job)
 {
     muster_auto(free) char *uid = strdup(job->uid);
@@ -114,7 +115,8 @@ static void carry_out(struct agent *agent, const struct agent_item *item,
     assert(!"unreachable");
 }
 
-/* The node is this machine, which is there as long as the agent is. Not from within the watch. */
+/* Writes the Node object again after somebody deleted it: the node is this machine, which exists as
+ * long as the agent. Must not be called from within the watch. */
 static void register_again(struct agent *agent)
 {
     struct muster_err err = MUSTER_ERR_INIT;
@@ -140,7 +142,7 @@ static void handle(void *data, struct agent_item *item)
     }
 }
 
-/* ---- What the store says ---- */
+/* ---- Changes of the store ---- */
 
 static void on_change(void *arg, const struct store_change *change)
 {
@@ -152,7 +154,7 @@ static void on_job(void *arg, const struct store_change *change)
     agent_job_changed(arg, change->object);
 }
 
-/* It may have been uncordoned: those that wait are placed anew. */
+/* The node may have been uncordoned: the agent tries again to place the pods that wait. */
 static void on_node(void *arg, const struct store_change *change)
 {
     struct agent *agent = arg;

@@ -21,9 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- What the supervisor says ---- */
+/* ---- Events from the supervisor ---- */
 
-/* Events about the whole job are about this pod. */
+/* Returns the pod on which events about the whole job are reported. */
 static struct agent_pod *first_pod(const struct agent_job *job)
 {
     struct agent_pod *pod = job->agent->pods;
@@ -33,8 +33,8 @@ static struct agent_pod *first_pod(const struct agent_job *job)
     return pod;
 }
 
-/* "POD-UID/CONTAINER/ATTEMPT" to whom it is about; false when it is none of ours (an earlier pod of
- * the job). */
+/* Finds the pod and the container of "POD-UID/CONTAINER/ATTEMPT". Returns false if the agent does
+ * not manage the pod (an earlier pod of the job). */
 static bool find_attempt(struct agent_job *job, const char *id, struct agent_pod **ret_pod,
                          struct pod_event *ret_event)
 {
@@ -73,7 +73,8 @@ static void on_started(void *data, const char *id, int64_t at_unix_ms)
     post(data, id, (struct pod_event){.kind = POD_STARTED, .at_unix_ms = at_unix_ms});
 }
 
-/* When an elastic job has failed, its coordinator knows why. */
+/* Returns the message of an exit. If an elastic job has failed, it is the reason that the job's
+ * coordinator has written. */
 static const char *why_exited(const struct agent_job *job, const struct process_exit *exit,
                               char room[ELASTIC_WHY_BYTES])
 {
@@ -104,7 +105,7 @@ static void on_start_failed(void *data, const char *id, int code, const char *re
              .kind = POD_START_FAILED, .code = code, .reason = reason, .message = message});
 }
 
-/* Decides nothing: its user is told at once. */
+/* Reports a note to the user at once, since no decision depends on it. */
 static void on_note(void *data, const char *id, const char *reason, const char *text)
 {
     struct agent_job *job = data;
@@ -187,7 +188,8 @@ void agent_job_changed(struct agent *agent, const json_t *owner)
 
 /* ---- Life ---- */
 
-/* "run-PID-…" (job/annotations.h) to the identity of the process that it names; NULL: none. */
+/* Returns the identity of the process that a lease "run-PID-…" (job/annotations.h) names; NULL if
+ * there is none. */
 static char *runner_of(const json_t *owner)
 {
     const char *lease = jobs_annotation(owner, JOB_ANNOTATION_LEASE);
@@ -208,7 +210,7 @@ static int open_process(struct agent_job *job, const json_t *owner, struct muste
     return process_job_open(job->agent->options.loop, &options, &events, job, &job->process, err);
 }
 
-/* What earlier controllers gave to this job's pods is held again. */
+/* Holds the GPUs again that earlier controllers gave to this job's pods. */
 static void hold_gpus(struct agent_job *job)
 {
     const char *pod_uid;
@@ -225,7 +227,7 @@ static int fill(struct agent_job *job, const json_t *owner, struct muster_err *e
     job->no_gpus = mode && strcmp(mode, "none") == 0;
     job->visible_gpus = environments_value(job->agent->options.home, owner, "CUDA_VISIBLE_DEVICES");
     const char *runtime = jobs_annotation(owner, JOB_ANNOTATION_RUNTIME);
-    /* One that is gone already cannot say. */
+    /* The runtime of a job that is deleted already is not known. */
     job->in_podman = !owner || (runtime && strcmp(runtime, "podman") == 0);
     if (!job->uid || !job->folder) {
         return err_no_memory(err);
@@ -290,7 +292,7 @@ int agent_job_open(struct agent *agent, int64_t number, const json_t *pod, struc
     return r;
 }
 
-/* One that cannot be asked is gone. */
+/* A supervisor that cannot be asked is gone. */
 void agent_job_end(struct agent_job *job)
 {
     struct muster_err err = MUSTER_ERR_INIT;

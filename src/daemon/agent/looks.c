@@ -13,7 +13,7 @@
 
 enum { RETRY_MS = 1000 };
 
-/* ---- Whom to look at ---- */
+/* ---- Which pods to look at ---- */
 
 void agent_look_at_pod(struct agent *agent, const char *namespace, const char *name)
 {
@@ -32,7 +32,8 @@ static bool is_over(const json_t *pod)
     return strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
 }
 
-/* Pods that are over and stay are most of them on a machine that has run a while. */
+/* Posts a look at each pod of the list, except at those that are over and not deleted: on a machine
+ * that has run for a while these are most of the pods. */
 static int look_at_list(struct agent *agent, const struct store_query *query,
                         struct muster_err *err)
 {
@@ -89,7 +90,7 @@ void agent_retry_soon(struct agent *agent)
     }
 }
 
-/* ---- What is there ---- */
+/* ---- What the store has ---- */
 
 static int read_object(struct agent *agent, const char *key, json_t **ret, struct muster_err *err)
 {
@@ -106,7 +107,7 @@ bool agent_look(struct agent *agent, struct agent_item *item)
 {
     struct muster_err err = MUSTER_ERR_INIT;
     int r = read_object(agent, item->look, &item->object, &err);
-    if (r < 0 && r != MUSTER_ENOENT) { /* an unknown answer ends nothing */
+    if (r < 0 && r != MUSTER_ENOENT) { /* without an answer nothing is ended */
         log_event(LOG_ERROR, "agent.look", "pod %s: %s", item->look, err.text);
         agent_retry_soon(agent);
         return false;
@@ -121,7 +122,7 @@ bool agent_look(struct agent *agent, struct agent_item *item)
         seen->job = jobs_folder_uid(pod);
         seen->over = is_over(pod);
         seen->deleting = doc_at(pod, "metadata.deletionTimestamp") != NULL;
-        /* Its status was written before anything of it was started (pod/pod.h). */
+        /* The status was written before any process of the pod was started (pod/pod.h). */
         seen->may_have_run = doc_at(pod, "status.startTime") != NULL;
         seen->grace_s = doc_int(pod, "metadata.deletionGracePeriodSeconds", own_s);
         seen->deadline_unix_ms = timestamp_read(doc_text(pod, "metadata.deletionTimestamp", NULL));

@@ -1,4 +1,4 @@
-/* Tells the user about a pod, by an event. See internal.h. */
+/* Reports something about a pod to the user, by an event. See internal.h. */
 #include "daemon/agent/internal.h"
 
 #include "base/log.h"

@@ -20,7 +20,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
-/* A supervisor that lives, of a job that has no pods. */
+/* A supervisor that still lives, of a job that has no pods. */
 struct agent_orphan {
     struct agent *agent;
     struct process_job *process;
@@ -68,7 +68,7 @@ static bool has_pod(const json_t *pods, const char *id)
     return false;
 }
 
-/* A pod that has an object is looked at soon, if it was not yet. */
+/* A pod that has an object and is not managed yet will be looked at soon. */
 void agent_strangers_kill(struct agent_job *job)
 {
     const struct store_query query = {.resource = "pods", .owner_uid = job->uid};
@@ -87,7 +87,7 @@ void agent_strangers_kill(struct agent_job *job)
         }
     }
     store_page_done(&page);
-    if (r < 0) { /* an unknown answer ends nothing */
+    if (r < 0) { /* without an answer nothing is ended */
         log_event(LOG_WARN, "agent.stranger", "%s: %s", job->uid, err.text);
     }
 }
@@ -120,7 +120,8 @@ static void free_orphan(struct agent_orphan *orphan)
     free(orphan);
 }
 
-/* Nobody listens there: there is nothing to end. */
+/* Ends the supervisor in this folder. If no program listens in the folder, there is nothing to
+ * end. */
 static int end_orphan(struct agent *agent, const char *folder, const char *uid,
                       struct muster_err *err)
 {
@@ -149,7 +150,7 @@ static int end_orphan(struct agent *agent, const char *folder, const char *uid,
     return 0;
 }
 
-/* Into `ret` the folders of pods, and of jobs that go on: {UID: true}. */
+/* Adds the folders of pods, and of jobs that are not finished, to `ret`: {UID: true}. */
 static int list_needed(struct agent *agent, json_t *ret, struct muster_err *err)
 {
     struct store_page pods = {0};
@@ -192,7 +193,7 @@ void agent_orphans_end(struct agent *agent)
     muster_auto(free) char *jobs = home_file(agent->options.home, "jobs");
     struct muster_err err = MUSTER_ERR_INIT;
     int r = needed && jobs ? list_needed(agent, needed, &err) : err_no_memory(&err);
-    if (r < 0) { /* an unknown answer ends nothing */
+    if (r < 0) { /* without an answer nothing is ended */
         log_event(LOG_WARN, "agent.orphan", "%s", err.text);
         return;
     }

@@ -13,9 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- What is left of it ---- */
+/* ---- What is kept of it ---- */
 
-/* Whose the logs in the job's folder are is known after the pod was deleted, too. */
+/* The object of a pod while it is written to the disk, so that the owner of the logs in the job's
+ * folder is known after the pod is deleted. */
 struct keeping {
     struct agent *agent;
     int64_t pod;
@@ -90,7 +91,7 @@ void agent_pod_remove(struct agent_pod *pod)
 
 static void remove_folder(void *folder)
 {
-    (void)file_remove(folder, NULL); /* it goes with its job's at the latest */
+    (void)file_remove(folder, NULL); /* otherwise it is removed with the job */
 }
 
 static void forget_containers(const struct agent_pod *pod)

@@ -17,7 +17,7 @@
 
 /* ---- What its machine asks for ---- */
 
-/* Does nothing when the supervisor is gone: the event that says so is on its way. */
+/* Does nothing if the supervisor is gone: the event that says so will come. */
 static void start_container(struct agent_pod *pod, const struct pod_effect *effect)
 {
     struct muster_err err = MUSTER_ERR_INIT;
@@ -31,8 +31,8 @@ static void start_container(struct agent_pod *pod, const struct pod_effect *effe
     }
 }
 
-/* The job that owns the pod, for additions only: without it a signal is still sent. New reference
- * or NULL. */
+/* Returns the job that owns the pod: a new reference, or NULL if it cannot be read. Only extras
+ * depend on it; a signal is sent without it too. */
 static json_t *owner_if_readable(const struct agent_pod *pod)
 {
     json_t *job = NULL;
@@ -43,7 +43,7 @@ static json_t *owner_if_readable(const struct agent_pod *pod)
     return job;
 }
 
-/* What hangs until a deadline is what its user wants to know. */
+/* Whether the pod or its job is past a deadline: then the user wants to know what hangs. */
 static bool is_past_deadline(const struct agent_pod *pod)
 {
     muster_auto(doc) json_t *status = pod_status(pod->machine);
@@ -138,8 +138,8 @@ void agent_pod_feed(struct agent_pod *pod, const struct pod_event *event)
     agent_post(&pod->agent->queue, &answer);
 }
 
-/* When the deletion was asked for. The deadline's fraction of a second was cut off: a second more
- * makes nobody's grace shorter. */
+/* Returns when the deletion was asked for. The deadline was rounded down to seconds, so a second is
+ * added: no grace period gets shorter by this. */
 static int64_t asked_at(int64_t now_unix_ms, int64_t grace_s, int64_t deadline_unix_ms)
 {
     int64_t at =
@@ -147,7 +147,8 @@ static int64_t asked_at(int64_t now_unix_ms, int64_t grace_s, int64_t deadline_u
     return at < now_unix_ms ? at : now_unix_ms;
 }
 
-/* Ended by Ctrl-C: its ranks may handle KeyboardInterrupt. */
+/* Whether the job was ended by Ctrl-C: then its ranks get SIGINT first and may handle
+ * KeyboardInterrupt. */
 static bool begins_with_interrupt(const struct agent_pod *pod)
 {
     muster_auto(doc) json_t *job = owner_if_readable(pod);
@@ -220,7 +221,7 @@ static struct agent_pod *new_pod(struct agent *agent, int64_t number, json_t *ob
     return pod;
 }
 
-/* Binding is what a scheduler does: spec.nodeName. */
+/* Binds the pod to this node as a scheduler does, by setting spec.nodeName. */
 static json_t *bind_to_node(struct agent *agent, const json_t *object, struct muster_err *err)
 {
     json_t *bound = NULL;

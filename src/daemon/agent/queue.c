@@ -29,7 +29,8 @@ static struct agent_item *take_first(struct agent_queue *queue)
     return item;
 }
 
-/* What is posted meanwhile waits for the next turn, so that requests are answered in between. */
+/* Handles the events that wait now. Events that are posted meanwhile wait for the loop's next turn,
+ * so that requests are answered in between. */
 static void on_idle(uv_idle_t *idle)
 {
     struct agent_queue *queue = idle->data;
@@ -46,8 +47,8 @@ static void on_idle(uv_idle_t *idle)
     }
 }
 
-/* A controller that loses an event would wait for it for ever; one that dies is followed by one
- * that reads the store and the supervisors' records. */
+/* Ends the program when out of memory. A controller that loses an event would wait for it for ever;
+ * after one that dies, the next controller reads the store and the supervisors' records. */
 static void *must(void *memory)
 {
     assert(memory && "out of memory: the next controller goes on");

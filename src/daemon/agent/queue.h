@@ -12,14 +12,14 @@
 #include <jansson.h>
 #include <uv.h>
 
-/* One event that waits. */
+/* One event in the queue. */
 struct agent_item {
-    char *look;               /* "namespace/name" to be read from the store; NULL: `event` */
+    char *look;               /* "namespace/name" of a pod to read; NULL: use `event` */
     struct agent_event event; /* its `seen` is filled in when a look is handled */
-    json_t *object;           /* of a look: what the store has */
+    json_t *object;           /* for a look: what the store has */
     struct pod_event news;    /* AGENT_NEWS; its texts are the item's */
     char *reason, *message;
-    char *text; /* why, of an answer that says no */
+    char *text; /* for an answer that says no: why */
     struct agent_item *next;
 };
 
@@ -29,7 +29,7 @@ struct agent_queue {
     uv_idle_t idle; /* runs while something waits */
     struct agent_item *first, *last;
     size_t count;
-    json_t *looks; /* set of keys that wait */
+    json_t *looks; /* set of the keys of looks that wait */
     agent_handle_fn *handle;
     void *data;
     bool handling;
@@ -37,14 +37,13 @@ struct agent_queue {
 
 int agent_queue_init(struct agent_queue *queue, uv_loop_t *loop, agent_handle_fn *handle,
                      void *data, struct muster_err *err);
-/* Drops what waits. The handle is closed; closed() is called when it is. */
+/* Drops the events that wait, and closes the handle; closed() is called when it is closed. */
 void agent_queue_close(struct agent_queue *queue, uv_close_cb closed);
 
 void agent_post(struct agent_queue *queue, const struct agent_event *event);
-/* text: may be NULL. */
+/* `text` may be NULL. */
 void agent_post_text(struct agent_queue *queue, const struct agent_event *event, const char *text);
-/* What is to be fed to a pod's machine. */
+/* Posts an event for a pod's machine. */
 void agent_post_news(struct agent_queue *queue, int64_t pod, const struct pod_event *news);
-/* A pod of this name is to be looked at; once, however often that is asked for before it is done.
- */
+/* Posts a look at the pod with this name; does nothing if such a look waits already. */
 void agent_post_look(struct agent_queue *queue, const char *key);

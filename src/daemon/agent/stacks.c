@@ -12,7 +12,7 @@
 
 enum { SAMPLE_MS = 200, ANSWER_MS_MAX = 5000, QUESTIONS_MAX = 256 };
 
-/* One request; it ends with the answer, with its client, or with the time for it. */
+/* One request; it ends when it is answered, when its client leaves, or after ANSWER_MS_MAX. */
 struct agent_question {
     struct agent *agent;
     const struct agent_job *job;
@@ -96,7 +96,7 @@ void agent_stacks(struct agent *agent, const char *job_uid, struct http_reply *r
         job = job->hh.next;
     }
     if (!job || job->over || !agent_state_job_runs(&agent->state, job->number)) {
-        api_send_json(reply, 200, json_pack("{s:[]}", "attempts")); /* nothing of it runs */
+        api_send_json(reply, 200, json_pack("{s:[]}", "attempts")); /* nothing of the job runs */
     } else if (ask(agent, job, reply, &err) < 0) {
         api_send_error(reply, &err);
     }

@@ -14,7 +14,8 @@
 #include <string.h>
 #include <sys/un.h>
 
-/* "POD-UID/CONTAINER/ATTEMPT": a pod that is made again has the same name and another uid. */
+/* Returns "POD-UID/CONTAINER/ATTEMPT". It has the uid since a pod that is made again has the same
+ * name and another uid. */
 char *agent_attempt_id(const struct agent_pod *pod, const struct pod_effect *effect)
 {
     char *id = NULL;
@@ -31,7 +32,7 @@ static int find_object(void *data, const char *resource, const char *namespace, 
     return store_get(agent->options.store, (struct store_key){resource, namespace, name}, ret, err);
 }
 
-/* All of one kind in the pod's namespace: {"name": object}. */
+/* Lists all objects of one kind in the pod's namespace: {"name": object}. */
 static int by_name(const struct agent_pod *pod, const char *resource, json_t **ret,
                    struct muster_err *err)
 {
@@ -65,7 +66,7 @@ static bool port_taken(void *data, int port)
     return false;
 }
 
-/* A job with a network of its own keeps the cluster's ports. */
+/* Leases the job's ports. A job with a network of its own keeps the cluster's ports. */
 static int local_addresses(struct agent_pod *pod, const struct job *job, struct address_map *ret,
                            struct muster_err *err)
 {
@@ -85,7 +86,8 @@ static int local_addresses(struct agent_pod *pod, const struct job *job, struct 
     return r;
 }
 
-/* A path that a Unix socket can have; NULL: none. A container sees no folder of ours. */
+/* Returns the path of the coordinator's socket; NULL if the path is too long for a Unix socket, or
+ * if the job runs in containers, which do not see our folders. */
 static char *coordinator_socket(const struct agent_pod *pod, const struct job *job)
 {
     const char *runtime = jobs_annotation(job->object, JOB_ANNOTATION_RUNTIME);
@@ -101,7 +103,8 @@ static char *coordinator_socket(const struct agent_pod *pod, const struct job *j
     return path;
 }
 
-/* launch has all but the addresses: they are found here, and are its own until this returns. */
+/* `launch` has all but the addresses, which are found here; they are valid until this function
+ * returns. */
 static int make_local_spec(struct agent_pod *pod, struct launch *launch, json_t **ret,
                            struct muster_err *err)
 {

@@ -9,7 +9,7 @@
 
 #define BIT(state) (1U << AGENT_POD_##state)
 
-/* The states that may come next. */
+/* The states that may come after each state. */
 static const unsigned next_states[AGENT_POD_STATES] = {
     [AGENT_POD_ADMITTING] = BIT(ADOPTING),
     [AGENT_POD_ADOPTING] = BIT(ADOPTED) | BIT(KEEPING),
@@ -41,8 +41,8 @@ bool step_is_leaving(const struct step_job *job)
 
 enum { EFFECTS_SPARE = 8 };
 
-/* No step has more effects than one for each pod, and a few: room for them is made before a pod is
- * taken in. */
+/* Makes room for one effect for each pod, and a few more, which is the most that a step has. It is
+ * called before a pod is taken in. */
 static bool reserve(struct agent_state *state, size_t pods)
 {
     size_t room = pods + EFFECTS_SPARE;
@@ -85,7 +85,7 @@ void step_retry_soon(struct agent_state *state)
     step_emit(state, (struct agent_effect){.kind = AGENT_RETRY_SOON});
 }
 
-/* ---- Who is looked after ---- */
+/* ---- Managed pods and jobs ---- */
 
 struct step_pod *step_pod_of(const struct agent_state *state, int64_t number)
 {
@@ -119,14 +119,14 @@ void step_close_job(struct agent_state *state, struct step_job *job)
     forget_job(state, job);
 }
 
-/* A supervisor without pods ends. */
+/* Removes a pod from its job. A supervisor without pods is asked to end. */
 static void leave_job(struct agent_state *state, struct step_job *job)
 {
     assert(job->pods > 0 && job->state != AGENT_JOB_ENDING);
     if (--job->pods > 0) {
         return;
     }
-    if (job->state == AGENT_JOB_OPENING) { /* there is none */
+    if (job->state == AGENT_JOB_OPENING) { /* no supervisor was started yet */
         forget_job(state, job);
     } else if (job->state == AGENT_JOB_OVER) {
         step_close_job(state, job);
@@ -186,7 +186,7 @@ static struct step_pod *new_pod(const struct agent_seen *seen)
     return pod;
 }
 
-/* What there is no memory for is tried again. */
+/* If there is no memory, the pod is tried again later. */
 struct step_pod *step_take_in(struct agent_state *state, const struct agent_seen *seen)
 {
     bool room = reserve(state, HASH_COUNT(state->pods) + 1);
@@ -250,7 +250,7 @@ bool agent_state_job_runs(const struct agent_state *state, int64_t job)
 
 #define JOB_BIT(state) (1U << AGENT_JOB_##state)
 
-/* The states of its job in which a pod may be in each state. */
+/* For each state of a pod: the states that its job may be in. */
 static const unsigned states_of_job[AGENT_POD_STATES] = {
     [AGENT_POD_ADMITTING] = JOB_BIT(OPENING) | JOB_BIT(STARTING) | JOB_BIT(READY) | JOB_BIT(OVER),
     [AGENT_POD_ADOPTING] = JOB_BIT(STARTING) | JOB_BIT(OVER),

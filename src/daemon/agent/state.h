@@ -45,7 +45,7 @@ struct step_pod {
     struct step_job *job;
     enum agent_pod_state state;
     bool deleting;
-    int64_t grace_s; /* of the deletion that was told last; a shorter one may follow */
+    int64_t grace_s; /* of the last deletion that was fed; a shorter one may follow */
     int64_t deadline_unix_ms;
     bool finished;
     bool gone;
@@ -59,42 +59,44 @@ struct agent_state {
     struct step_pod *pods; /* by uid */
     struct step_job *jobs; /* by uid */
     int64_t last_number;
-    int64_t settling; /* the pod whose debt RETRY is paying, 0: none */
+    int64_t settling; /* the pod whose failed write or removal is being tried again; 0: none */
     struct agent_effects effects;
 };
 
-/* False: no memory. */
+/* Returns false if out of memory. */
 bool agent_state_init(struct agent_state *state);
 void agent_state_done(struct agent_state *state);
 
-/* How many pods are looked after. */
+/* Returns how many pods the agent manages. */
 size_t agent_state_pods(const struct agent_state *state);
-/* The number of a pod that is looked after; 0: it is not. */
+/* Returns the number of a managed pod; 0 if the pod is not managed. */
 int64_t agent_state_find(const struct agent_state *state, const char *pod_uid);
-/* Whether the supervisor may run something: false for a number that is not known. */
+/* Whether the supervisor may run something; false for an unknown number. */
 bool agent_state_job_runs(const struct agent_state *state, int64_t job);
 
-/* NULL, or which invariant is violated. Holds between steps; tests ask after each. */
+/* Returns NULL, or the invariant that is violated. Invariants hold between steps; tests check them
+ * after each step. */
 const char *agent_state_check(const struct agent_state *state);
 
 /* ---- States: for step.c ---- */
 
-/* Asserts that the table of states (step.h) has this way. */
+/* Changes the state; asserts that the table of states (step.h) allows this change. */
 void step_become(struct step_pod *pod, enum agent_pod_state next);
 bool step_is_over(const struct step_pod *pod);
-/* The supervisor is on its way out, or gone: no pod enters. */
+/* Whether the supervisor is ending or gone: then no pod may enter the job. */
 bool step_is_leaving(const struct step_job *job);
 
-/* ---- Who is looked after ---- */
+/* ---- Managed pods and jobs ---- */
 
-/* The pod of that number; NULL: forgotten, or never known. */
+/* Returns the pod with this number; NULL if it was forgotten or never existed. */
 struct step_pod *step_pod_of(const struct agent_state *state, int64_t number);
 struct step_job *step_job_of(const struct agent_state *state, int64_t number);
-/* A new pod, in its job, which is made at its first one. NULL: no memory, it is tried again. */
+/* Makes a pod in its job; the job is made for its first pod. Returns NULL if out of memory: then it
+ * is tried again later. */
 struct step_pod *step_take_in(struct agent_state *state, const struct agent_seen *seen);
-/* When its job has no pods left, the supervisor is ended. */
+/* Forgets the pod. If its job has no pods left, the supervisor is asked to end. */
 void step_forget_pod(struct agent_state *state, struct step_pod *pod);
-/* It has no pods, and its supervisor is gone. */
+/* Closes a job that has no pods and whose supervisor is gone. */
 void step_close_job(struct agent_state *state, struct step_job *job);
 
 /* ---- Effects ---- */

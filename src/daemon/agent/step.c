@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* ---- A pod's way ---- */
+/* ---- A pod's states ---- */
 
 static void place(struct agent_state *state, struct step_pod *pod)
 {
@@ -14,8 +14,9 @@ static void place(struct agent_state *state, struct step_pod *pod)
     }
 }
 
-/* Its status first: a pod that is over stays until the store knows it, as nobody else would tell
- * it. Whose object goes needs none. */
+/* Begins the end of a pod that is over, or places a pod that was adopted. A finished pod stays
+ * until the store has its status, because no other program can write it; a pod whose object is
+ * deleted needs no status. */
 static void look_whether_over(struct agent_state *state, struct step_pod *pod)
 {
     bool finished = pod->finished && !pod->deleting;
@@ -33,7 +34,7 @@ static void delete_pod(struct agent_state *state, struct step_pod *pod, int64_t 
 {
     assert(grace_s >= 0);
     if (pod->deleting && grace_s >= pod->grace_s) {
-        return; /* told before */
+        return; /* the machine knows it already */
     }
     pod->deleting = true;
     pod->grace_s = grace_s;
@@ -45,8 +46,8 @@ static void delete_pod(struct agent_state *state, struct step_pod *pod, int64_t 
 
 /* ---- What the store has ---- */
 
-/* A pod that was deleted and made again has the same name and another uid: the former has no object
- * any more. */
+/* Treats every other pod of the same name as deleted: a pod that was deleted and made again has
+ * another uid, and the earlier pod has no object any more. */
 static void forget_others(struct agent_state *state, const struct agent_seen *seen)
 {
     for (struct step_pod *pod = state->pods; pod; pod = pod->hh.next) {
@@ -57,8 +58,8 @@ static void forget_others(struct agent_state *state, const struct agent_seen *se
     }
 }
 
-/* A pod that was being deleted when the controller before us died still has its processes, and what
- * is left of its grace period. */
+/* Takes in a pod that may have processes. A pod that was being deleted when the earlier controller
+ * died still has its processes, and the rest of its grace period. */
 static void admit(struct agent_state *state, const struct agent_seen *seen)
 {
     struct step_job *job = NULL;
@@ -110,7 +111,7 @@ static void on_admitted(struct agent_state *state, const struct agent_event *eve
     if (pod->deleting) {
         step_feed(state, pod, AGENT_FEED_DELETE);
     }
-    if (pod->job->state == AGENT_JOB_OVER) { /* meanwhile */
+    if (pod->job->state == AGENT_JOB_OVER) { /* lost while the pod was admitted */
         step_feed(state, pod, AGENT_FEED_LOST);
     } else if (pod->job->state == AGENT_JOB_READY) {
         adopt(state, pod);
@@ -195,7 +196,8 @@ static void let_go(struct agent_state *state, struct step_pod *pod)
     step_forget_pod(state, pod);
 }
 
-/* A pod that was deleted while that was written is not told any more: nothing of it runs. */
+/* The machine of a pod that was deleted meanwhile is not fed with the deletion: nothing of the pod
+ * runs. */
 static void on_kept(struct agent_state *state, const struct agent_event *event)
 {
     struct step_pod *pod = step_pod_of(state, event->pod);
@@ -208,7 +210,7 @@ static void on_kept(struct agent_state *state, const struct agent_event *event)
     }
 }
 
-/* ---- What failed is tried again ---- */
+/* ---- Trying again what failed ---- */
 
 static void settle_next(struct agent_state *state)
 {
@@ -222,7 +224,7 @@ static void settle_next(struct agent_state *state)
     }
 }
 
-/* The next pod in debt follows the one that paid; one that cannot pay ends the round. */
+/* After a success the next pod with an owed write or removal follows; a failure ends the round. */
 static void go_on_settling(struct agent_state *state, int64_t pod, bool paid)
 {
     if (state->settling == pod && paid) {
@@ -262,7 +264,7 @@ static void on_retry(struct agent_state *state, const struct agent_event *event)
     step_emit(state, (struct agent_effect){.kind = AGENT_LOOK_AGAIN});
 }
 
-/* ---- What a supervisor says ---- */
+/* ---- Events from a supervisor ---- */
 
 static void on_job_ready(struct agent_state *state, const struct agent_event *event)
 {

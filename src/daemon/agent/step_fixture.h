@@ -27,9 +27,8 @@ static const char *const food_names[] = {
     [AGENT_FEED_LOST] = "lost",
 };
 
-/* "feed 2 adopted, place 3, end job 1": a pod's number, or the job's where the effect is about
- * that.
- */
+/* Writes effects as "feed 2 adopted, place 3, end job 1", each with the number of its pod, or of
+ * its job if the effect is about a job. */
 static inline void put_effects(const struct agent_effects *effects, struct buf *out)
 {
     for (size_t i = 0; i < effects->count; i++) {

@@ -50,7 +50,7 @@ static void post_news(struct world *w, const struct world_pod *pod, struct pod_e
     e->news = news;
 }
 
-/* ---- Who is who ---- */
+/* ---- Finding pods and supervisors ---- */
 
 struct world_pod *world_pod_of(struct world *w, int64_t number)
 {
@@ -117,11 +117,11 @@ static void hear_start(struct world *w, struct world_supervisor *s, const char *
 {
     for (size_t i = 0; i < s->count; i++) {
         if (strcmp(s->records[i].uid, uid) == 0 && s->records[i].attempt == attempt) {
-            tell(w, s, &s->records[i]); /* it was started before */
+            tell(w, s, &s->records[i]); /* the attempt was started before */
             return;
         }
     }
-    if (s->count == WORLD_RECORDS) { /* the oldest pod's are forgotten */
+    if (s->count == WORLD_RECORDS) { /* the records of the oldest pod are forgotten */
         world_require(w, s->records[0].run > RUN_RUNNING, "too much runs");
         memmove(s->records, s->records + 1, sizeof s->records[0] * --s->count);
     }
@@ -157,7 +157,7 @@ void world_go_on(struct world *w, struct world_supervisor *s, int code)
     }
 }
 
-/* Its processes end with it; false: there were none. */
+/* Ends all processes of a supervisor; false if there were none. */
 static bool end_all(struct world_supervisor *s)
 {
     bool any = false;
@@ -174,7 +174,7 @@ static bool end_all(struct world_supervisor *s)
 void world_kill(struct world *w, struct world_supervisor *s)
 {
     if (!s->alive || !end_all(s)) {
-        return; /* another takes its place */
+        return; /* another supervisor takes its place */
     }
     s->alive = false;
     s->untold_loss = !s->connected;
@@ -183,7 +183,7 @@ void world_kill(struct world *w, struct world_supervisor *s)
     }
 }
 
-/* What an adopted or new one has to say. */
+/* Reports what an adopted or a new supervisor reports first. */
 void world_hello(struct world *w, struct world_supervisor *s)
 {
     if (!s->connected || !s->alive || s->told_ready) {
@@ -201,8 +201,8 @@ void world_hello(struct world *w, struct world_supervisor *s)
     world_post(w, (struct agent_event){.kind = AGENT_SUPERVISOR_READY, .job = s->number});
 }
 
-/* What runs for an object that was removed while no controller was there to hear of it ends with
- * its job's supervisor. */
+/* Whether a process runs for an object that still exists. Processes of an object that was removed
+ * while no controller listened end with the supervisor of their job. */
 static bool runs_for_an_object(const struct world *w, const struct world_supervisor *s)
 {
     bool found = false;
@@ -253,7 +253,7 @@ static void start(struct world *w, const struct world_pod *pod, const struct pod
     world_require(w, !pod->wants_gpu || pod->has_gpu, "a container starts without its GPU");
     if (w->starts_fail && world_chance(w, 3) == 0) {
         post_news(w, pod, (struct pod_event){.kind = POD_START_FAILED, .attempt = effect->attempt});
-    } else if (s->alive) { /* else its loss is about to be told */
+    } else if (s->alive) { /* otherwise the loss of the supervisor is about to be reported */
         hear_start(w, s, pod->uid, effect->attempt);
     }
 }
@@ -332,7 +332,7 @@ void world_hold(struct world *w, const char *uid, size_t job)
     w->held_by[i] = job;
 }
 
-/* What an earlier controller gave to its pods is held again. */
+/* Connects a supervisor. Its pods hold the GPUs again that an earlier controller gave to them. */
 static void open_job(struct world *w, struct world_supervisor *s, size_t job, int64_t number)
 {
     s->connected = s->alive = true;

@@ -20,7 +20,7 @@ enum {
     WORLD_RECORDS = 64
 };
 
-/* An object of the store; at most one of a name. */
+/* An object of the store; a name has at most one. */
 struct world_object {
     bool there;
     char key[16], uid[16], job[16];
@@ -43,18 +43,18 @@ struct world_record {
 
 struct world_supervisor {
     bool alive;
-    bool connected; /* to the controller that lives */
+    bool connected; /* to the controller that is alive now */
     bool told_ready;
     bool ending;
-    bool untold_loss; /* killed while nobody listened */
-    int64_t number;   /* of its job, to the controller */
+    bool untold_loss; /* it was killed while no controller listened */
+    int64_t number;   /* the number of its job, for the controller */
     struct world_record records[WORLD_RECORDS];
     size_t count;
 };
 
 /* A pod that the agent looks after. */
 struct world_pod {
-    int64_t number; /* 0: none here */
+    int64_t number; /* 0: unused */
     char uid[16];
     size_t name, job;
     struct pod *machine;
@@ -65,7 +65,7 @@ struct world_pod {
 
 struct world_event {
     struct agent_event event;
-    char key[16]; /* a look, if not "" */
+    char key[16]; /* the key of a look, or "" */
     struct pod_event news;
 };
 
@@ -79,50 +79,51 @@ struct world {
     size_t first, count;
     struct agent_state agent;
     bool agent_there;
-    bool shows; /* each event and its effects are printed */
+    bool shows; /* print each event and its effects */
     int uids;
     bool store_fails, starts_fail, admits_fail;
     bool retry_armed;
-    char held[WORLD_HOLDERS][16];  /* uids of pods with a GPU, of earlier controllers, too */
-    size_t held_by[WORLD_HOLDERS]; /* of which job */
-    size_t starts;                 /* for the record: how much happened */
+    char held[WORLD_HOLDERS][16];  /* uids of pods with a GPU, also of earlier controllers */
+    size_t held_by[WORLD_HOLDERS]; /* the job of each of these pods */
+    size_t starts;                 /* counted to show how much has happened */
     size_t finished;
     const char *broken; /* the first invariant that was violated */
 };
 
 uint32_t world_chance(struct world *w, uint32_t below);
-/* Notes the first that is not kept. */
+/* Notes the first requirement that is violated. */
 void world_require(struct world *w, bool kept, const char *what);
 
 void world_post(struct world *w, struct agent_event event);
 void world_post_look(struct world *w, const char *key);
 
-/* NULL: no such is looked after, which violates an invariant. */
+/* Returns a managed pod; NULL if there is none, which violates an invariant. */
 struct world_pod *world_pod_of(struct world *w, int64_t number);
-/* The store's object of it; NULL: gone, or another's by now. */
+/* Returns the store's object of the pod; NULL if it is gone, or if its name belongs to another
+ * pod. */
 struct world_object *world_object_of(struct world *w, const struct world_pod *pod);
-/* Succeeded or Failed. */
+/* Whether the object is Succeeded or Failed. */
 bool world_is_over(const struct world_object *object);
 void world_hold(struct world *w, const char *uid, size_t job);
 bool world_holds(const struct world *w, const char *uid);
-/* Makes its machine, and reaches its supervisor. That may fail of one that was not bound before:
- * its binding is a write. */
+/* Makes the pod's machine, and connects to its supervisor. This may fail for a pod that was not
+ * bound before, because binding is a write. */
 void world_admit(struct world *w, const struct agent_effect *e, const struct agent_event *event);
-/* Feeds its machine, and carries out what that asks for. */
+/* Feeds the pod's machine, and carries out what the machine asks for. */
 void world_feed(struct world *w, struct world_pod *pod, struct pod_event event);
 enum agent_status world_write_status(struct world *w, const struct world_pod *pod);
 
-/* The one that the controller knows by this number; NULL: none. */
+/* Returns the supervisor that has this number for the controller; NULL if there is none. */
 struct world_supervisor *world_supervisor_of(struct world *w, int64_t number);
-/* Whether an attempt of that pod (NULL: any) has not ended. */
+/* Whether an attempt of the pod (NULL: of any pod) has not ended. */
 bool world_runs(const struct world_supervisor *s, const char *uid);
-/* One of its attempts comes to its next state: it starts, or ends with the code. */
+/* Moves one attempt to its next state: it starts, or ends with the code. */
 void world_go_on(struct world *w, struct world_supervisor *s, int code);
-/* Kills it with all its processes, as SIGKILL does. */
+/* Kills the supervisor with all its processes, as SIGKILL does. */
 void world_kill(struct world *w, struct world_supervisor *s);
-/* What it has to say to a controller that is new to it. */
+/* Reports what a supervisor reports to a controller that is new to it. */
 void world_hello(struct world *w, struct world_supervisor *s);
-/* It has ended, if it was asked to. */
+/* Ends the supervisor, if it was asked to end. */
 void world_end(struct world *w, struct world_supervisor *s);
 
 /* Takes the object out of the store. */

@@ -181,7 +181,7 @@ static void look(struct world *w, struct world_event *item)
     }
 }
 
-/* Prints the step for a developer who examines a seed. */
+/* Prints a step for a developer who examines a seed. */
 static void show(const struct world_event *item, const struct agent_effects *effects)
 {
     struct buf text;
