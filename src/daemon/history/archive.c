@@ -27,10 +27,10 @@ enum { RECORD_BYTES_MAX = 256 << 20, SUMMARY_BYTES_MAX = 4 << 20, SELECTOR_BYTES
 struct archive_task {
     char *folder; /* jobs/UID */
     char *target; /* history/NS/JOB/RUN */
-    char *job;    /* what the files will hold; texts, so that a thread may write them */
+    char *job;    /* content of the files; texts, so that a thread may write them */
     char *pods;
     char *events;
-    json_t *summary; /* the task's alone */
+    json_t *summary; /* only the task has a reference */
 };
 
 static char *job_file(const struct home *home, const char *uid, const char *name)
@@ -79,11 +79,11 @@ int archive_record(const struct home *home, struct store *store, const json_t *j
     muster_auto(doc) json_t *record =
         json_pack("{s:I, s:O, s:O}", "run", (json_int_t)run, "job", job, "pods", pods);
     muster_auto(free) char *text = record ? doc_print(record) : NULL;
-    /* Not synced: a power cut would take the deletion with it as well (store.h). */
+    /* Not synced: a power cut that loses the file loses the deletion too (store.h). */
     return text ? file_put(path, text, strlen(text), 0600, err) : err_no_memory(err);
 }
 
-/* The index of the pod of that uid; the length of the list when there is none. */
+/* Returns the index of the pod with this uid; the length of the list if there is none. */
 static size_t find_uid(const json_t *pods, const char *uid)
 {
     size_t i;
@@ -96,7 +96,8 @@ static size_t find_uid(const json_t *pods, const char *uid)
     return json_array_size(pods);
 }
 
-/* What the agent kept of deleted pods is newer than what the job's deletion saw of them. */
+/* Replaces or adds the pods that the agent kept: these are newer than what the record has of
+ * them. */
 static void merge_remains(const struct home *home, const char *uid, json_t *pods)
 {
     muster_auto(doc) json_t *kept = deleted_pods_list(home, uid);
@@ -150,7 +151,7 @@ int archive_forget(const struct home *home, const char *uid, struct muster_err *
 
 /* ---- The task ---- */
 
-/* The events of the job and its pods. */
+/* Lists the events of the job and its pods. */
 static int list_events(struct store *store, const char *uid, struct store_page *ret,
                        struct muster_err *err)
 {
@@ -253,7 +254,8 @@ static int write_text(const char *folder, const char *name, const char *text,
     return path ? file_write(path, text, strlen(text), 0600, err) : err_no_memory(err);
 }
 
-/* An earlier controller may have been killed here: its logs may be in the archive already. */
+/* Trims the logs. They may be in the archive already, if an earlier controller was killed at this
+ * point. */
 static int trim(struct archive_task *task, const char *archive, int64_t bytes_max,
                 struct muster_err *err)
 {
@@ -284,7 +286,8 @@ int archive_prepare(struct archive_task *task, int64_t bytes_max, struct muster_
     return write_text(archive, "summary.json", summary, err);
 }
 
-/* Nothing is there (any more): a job without containers, or it was done before. */
+/* Renames a folder. If `from` does not exist, the job has no containers, or it was renamed
+ * before. */
 static int move(const char *from, const char *to, struct muster_err *err)
 {
     if (!from || !to) {

@@ -17,32 +17,35 @@
 
 struct archive_task;
 
-/* Writes jobs/UID/record.json. `run` is the number that it gets. */
+/* Writes jobs/UID/record.json. `run` is the number that the run gets. */
 int archive_record(const struct home *home, struct store *store, const json_t *job, int64_t run,
                    struct muster_err *err);
-/* {"run", "job", "pods"} of a job that was deleted and is not in the history yet; new reference,
- * NULL when there is none. Pods that ended after their job was deleted are in it as they ended. */
+/* Returns {"run", "job", "pods"} of a job that was deleted and is not in the history yet: a new
+ * reference, NULL when there is none. Pods that ended after their job was deleted are in it as they
+ * ended. */
 json_t *archive_pending(const struct home *home, const char *uid);
-/* The pod with this uid as it was when its job was deleted, of any job of archive_pending: a new
- * reference, or NULL. */
+/* Returns the pod with this uid as it was when its job was deleted, from the jobs of
+ * archive_pending: a new reference, or NULL. */
 json_t *archive_pending_pod(const struct home *home, const char *pod_uid);
-/* The deletion did not happen. */
+/* Removes the record of a job that was not deleted after all. */
 int archive_forget(const struct home *home, const char *uid, struct muster_err *err);
 
-/* NULL: nothing of this job is to be kept (any more), or `err` is set. */
+/* Makes the task for a deleted job. Returns NULL if nothing of this job must be kept, or was kept
+ * already, or if `err` is set. */
 struct archive_task *archive_task_new(const struct home *home, struct store *store, const char *uid,
                                       struct muster_err *err);
 void archive_task_free(struct archive_task *task);
 /* Runs in a thread: makes jobs/UID/archive. A run keeps at most `bytes_max`; the oldest of its logs
  * are deleted first. */
 int archive_prepare(struct archive_task *task, int64_t bytes_max, struct muster_err *err);
-/* The renames. After it the run is in the history. */
+/* Renames the archive. After this the run is in the history. */
 int archive_publish(struct archive_task *task, struct muster_err *err);
 
-/* What the store holds of the events of a job and its pods; new reference, or NULL. */
+/* Returns the events of a job and its pods that are in the store: a new reference, or NULL. */
 json_t *archive_events(struct store *store, const char *uid);
-/* What the store holds of the events that the run has now. */
+/* Removes the events from the store that are now in the run. */
 int archive_remove_events(struct store *store, const char *uid, struct muster_err *err);
 
-/* A folder whose archive is whole but was not renamed: before anybody looks at the history. */
+/* Renames an archive that is whole and was not renamed; must be called before anybody reads the
+ * history. */
 int archive_finish(const struct home *home, const char *uid, struct muster_err *err);

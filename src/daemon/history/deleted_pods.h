@@ -16,15 +16,17 @@ struct deleted_pods {
     char *folder, *path, *text;
 };
 
-/* What is to be written before the pod's object goes. `status` is its last one. */
+/* Prepares what deleted_pods_write writes before the pod's object is deleted. `status` is the pod's
+ * last one. */
 int deleted_pods_init(struct deleted_pods *ret, const char *job_folder, const json_t *pod,
                       const json_t *status, struct muster_err *err);
-/* Writes it, and syncs it. Thread: any. */
+/* Writes and syncs it. Thread: any. */
 int deleted_pods_write(const struct deleted_pods *remains, struct muster_err *err);
 void deleted_pods_done(struct deleted_pods *remains);
 
-/* Every pod of the job that was kept, oldest first: a new array, empty when there is none. */
+/* Returns all pods of the job that were kept, oldest first: a new array, empty when there is
+ * none. */
 json_t *deleted_pods_list(const struct home *home, const char *job_uid);
-/* The pod with this uid in any job's folder, also of a deleted job whose folder is still there: a
- * new reference, or NULL. */
+/* Returns the pod with this uid from any job's folder, also from a deleted job's folder that still
+ * exists: a new reference, or NULL. */
 json_t *deleted_pods_find(const struct home *home, const char *pod_uid);

@@ -19,7 +19,7 @@ struct world {
     char folder[TEST_FOLDER_BYTES];
     struct home home;
     uv_loop_t loop;
-    uv_timer_t tick; /* so that the loop turns */
+    uv_timer_t tick; /* keeps the loop turning */
     struct store *store;
     struct leases *leases;
     struct sweep *sweep;
@@ -63,7 +63,7 @@ static inline void world_open_store(struct world *w)
     assert_int_equal(store_open(path, NULL, &w->store, NULL), 0);
 }
 
-/* As the controller opens them. */
+/* Opens the parts as the controller does. */
 static inline void world_open(struct world *w)
 {
     uv_loop_init(&w->loop);
@@ -84,7 +84,8 @@ static inline void world_close(struct world *w)
     assert_int_equal(uv_loop_close(&w->loop), 0);
 }
 
-/* Its folder's name is its uid, which is written to `ret`. */
+/* Adds a finished job with a folder, whose name is the job's uid; the uid is written to
+ * `ret_uid`. */
 static inline void world_add_job(struct world *w, const char *name, char ret_uid[64])
 {
     char text[1024], path[512];
@@ -127,7 +128,7 @@ static inline bool world_has_job(struct world *w, const char *name)
     return store_get(w->store, (struct store_key){"pytorchjobs", "default", name}, &job, NULL) == 0;
 }
 
-/* Turns the loop until the folder of that job is gone. */
+/* Turns the loop until the folder of the job is gone. */
 static inline void world_wait_gone(struct world *w, const char *uid)
 {
     char path[128];
@@ -155,7 +156,7 @@ static inline int world_runs(const struct world *w, const char *name)
     return count;
 }
 
-/* *state is a world with a folder of its own. */
+/* Makes a world with a folder of its own in *state. */
 static inline int world_set_up(void **state)
 {
     struct world *w = calloc(1, sizeof *w);

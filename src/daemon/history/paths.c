@@ -52,7 +52,7 @@ char *history_trash(const struct home *home)
     return home_file(home, "history/.trash");
 }
 
-/* "12" is 12; 0: it is no run. */
+/* Returns the number that the text is ("12"); 0 if it is not the number of a run. */
 static int64_t run_number(const char *text)
 {
     char *end;
@@ -161,7 +161,7 @@ int history_keep_last(const struct home *home, const char *namespace, const char
     return path ? file_write(path, text, (size_t)count, 0600, err) : err_no_memory(err);
 }
 
-/* The one longest unchanged first. */
+/* Orders by the time of the last change, the oldest first. */
 static int by_age(const FTSENT **left, const FTSENT **right)
 {
     time_t a = (*left)->fts_statp ? (*left)->fts_statp->st_mtime : 0;
@@ -169,7 +169,7 @@ static int by_age(const FTSENT **left, const FTSENT **right)
     return (a > b) - (a < b);
 }
 
-/* A folder that holds more than the number stays, and the number with it. */
+/* Whether a folder has other entries than the number: then it is kept, and the number with it. */
 static bool has_runs(const char *folder)
 {
     DIR *entries = opendir(folder);
@@ -195,7 +195,7 @@ static size_t count_or_forget(const struct home *home, size_t forget)
             bool idle = !has_runs(e->fts_path);
             muster_auto(free) char *last = file_join(e->fts_path, LAST);
             if (idle && count < forget && last && unlink(last) == 0) {
-                (void)rmdir(e->fts_path); /* unless a run came meanwhile */
+                (void)rmdir(e->fts_path); /* fails if a run was added meanwhile */
             }
             count += idle;
             fts_set(tree, e, FTS_SKIP);

@@ -23,26 +23,28 @@ struct history_run {
     int64_t run; /* from 1 */
 };
 
-/* HOME/history/NAMESPACE/JOB/RUN; with run 0 HOME/history/NAMESPACE/JOB. */
+/* Makes HOME/history/NAMESPACE/JOB/RUN, or HOME/history/NAMESPACE/JOB if run is 0. */
 int history_path(const struct home *home, const struct history_run *run, char **ret,
                  struct muster_err *err);
 
-/* HOME/history/.trash: what is being removed. */
+/* HOME/history/.trash: the folder of runs that are being removed. */
 char *history_trash(const struct home *home);
 
-/* The runs of a name, or with name NULL of a namespace, or with namespace NULL all: called for each
- * with its folder, in no order. Texts live until the call returns. */
+/* history_each calls this for each run of a name, with its folder, in no order; if the name is
+ * NULL, for each run of the namespace; if the namespace is NULL too, for all runs. The texts live
+ * until the call returns. */
 typedef void (*history_each_fn)(void *arg, const struct history_run *run, const char *folder);
 void history_each(const struct home *home, const char *namespace, const char *name,
                   history_each_fn fn, void *arg);
 
-/* The highest number that a run of this name had, 0 before the first. */
+/* Returns the highest number that a run of this name had; 0 if there was none. */
 int64_t history_last(const struct home *home, const char *namespace, const char *name);
 
-/* Called before the newest run of a name is deleted: its number is not given again. */
+/* Must be called before the newest run of a name is deleted, so that its number is not used
+ * again. */
 int history_keep_last(const struct home *home, const char *namespace, const char *name,
                       struct muster_err *err);
 
-/* Keeps the last number of at most so many names that have no runs any more; names that were unused
- * longest begin at 1 again. */
+/* Forgets the last numbers of names that have no runs any more, except for `names_max` names; names
+ * that were unused longest are forgotten first, and begin at 1 again. */
 void history_forget_names(const struct home *home, size_t names_max);

@@ -52,7 +52,7 @@ struct history_limits history_limits_read(void)
 
 /* ---- The choice ---- */
 
-/* Newest first; the higher number is newer, whatever the clock said. */
+/* Newest first; the run with the higher number is newer, whatever the clock was. */
 static int by_age(const void *left, const void *right)
 {
     const struct history_item *a = left, *b = right;
@@ -100,7 +100,7 @@ void history_choose(struct history_item *items, size_t count, const struct histo
     choose_by_name(items, count, limits->runs_per_name);
     qsort(items, count, sizeof *items, by_end);
     int64_t runs = 0, bytes = 0;
-    bool full = false; /* from here on all are older than one that had to go */
+    bool full = false; /* from here on all runs are older than one that must go */
     for (size_t i = 0; i < count; i++) {
         if (items[i].goes) {
             continue;
@@ -112,7 +112,7 @@ void history_choose(struct history_item *items, size_t count, const struct histo
     }
 }
 
-/* ---- What is there ---- */
+/* ---- The runs that exist ---- */
 
 struct items {
     struct history_item *list;
@@ -185,14 +185,15 @@ int history_throw_away(const struct home *home, const char *folder, const char *
     muster_auto(free) char *trash = history_trash(home);
     muster_auto(free) char *path = trash ? file_join(trash, name) : NULL;
     int r = path ? file_mkdir(trash, 0700, err) : err_no_memory(err);
-    r = r < 0 ? r : file_remove(path, err); /* from an earlier removal that failed */
+    r = r < 0 ? r : file_remove(path, err); /* an earlier removal that failed may have left it */
     if (r == 0 && rename(folder, path) < 0 && errno != ENOENT) {
         r = file_fail(err, MUSTER_EIO, "remove", folder);
     }
     return r < 0 ? r : file_remove(path, err);
 }
 
-/* Its logs may be what makes room, on a full disk, for the number that is kept. */
+/* Keeps the number of the run. On a full disk its logs are removed first, to make room for the
+ * number. */
 static int keep_last(const struct home *home, const struct history_item *item, const char *folder,
                      struct muster_err *err)
 {

@@ -30,8 +30,8 @@ char *removal_list_path(const struct removal_list *list, const char *uid, const 
     return asprintf(&path, "%s/jobs/%s%s", list->home->path, uid, name) < 0 ? NULL : path;
 }
 
-/* The next controller may have to finish this one's work. A folder without the mark stays: that of
- * a job whose store was moved away, too. */
+/* Marks the folder, for the next controller, which may have to finish the work. A folder without a
+ * mark is kept, also that of a job whose store was moved away. */
 static void mark(const struct removal_list *list, const char *uid, const char *lease)
 {
     muster_auto(free) char *path = removal_list_path(list, uid, MARK);
@@ -58,7 +58,8 @@ void removal_list_add(struct removal_list *list, const char *uid, const char *le
     add(list, uid, lease);
 }
 
-/* What became of the job of a record: is it in the store still, and marked deleted? */
+/* Whether the job of a record is still in the store. *ret_ends: whether it is deleted, or marked as
+ * deleted. */
 static bool job_is_there(const struct removal_list *list, const json_t *record, bool *ret_ends)
 {
     const json_t *job = doc_at(record, "job");
@@ -69,11 +70,11 @@ static bool job_is_there(const struct removal_list *list, const json_t *record, 
     *ret_ends = r != 0 || doc_at(now, "metadata.deletionTimestamp");
     return r == 0
                ? strcmp(doc_text(now, "metadata.uid", ""), doc_text(job, "metadata.uid", "?")) == 0
-               : r != MUSTER_ENOENT; /* an unknown answer changes nothing */
+               : r != MUSTER_ENOENT; /* without an answer the folder is kept */
 }
 
-/* Deleted by a controller that was killed before it could mark the folder, or recorded for a
- * deletion that did not happen. */
+/* Handles a folder without a mark: a controller deleted the job and was killed before it could mark
+ * the folder, or the record is for a deletion that did not happen. */
 static void find_unmarked(struct removal_list *list, const char *uid)
 {
     muster_auto(doc) json_t *record = archive_pending(list->home, uid);
@@ -98,7 +99,7 @@ static void find_one(struct removal_list *list, const char *uid)
     }
     if (archive_finish(list->home, uid, &err) < 0) {
         log_event(LOG_WARN, "history.finish", "%s", err.text);
-        return; /* its folder stays until a controller can */
+        return; /* the folder is kept until a controller can rename it */
     }
     add(list, uid, lease);
 }

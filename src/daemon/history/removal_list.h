@@ -11,16 +11,17 @@
 struct removal_list {
     const struct home *home;
     struct store *store;
-    json_t *uids; /* uid -> {"lease", "namespace", "name", "run"}; lease: of the `muster run` that
-                     may still read, or ""; run 0: nothing is kept */
+    json_t *uids; /* uid -> {"lease", "namespace", "name", "run"}; lease: of the `muster run`
+                     that may still read there, or ""; run 0: nothing is kept */
 };
 
-/* "HOME/jobs/UID" and `name`; the caller frees. NULL: no memory. */
+/* Makes the path "HOME/jobs/UID" followed by `name`; the caller frees it. Returns NULL if out of
+ * memory. */
 char *removal_list_path(const struct removal_list *list, const char *uid, const char *name);
 
-/* Marks the folder on disk, too. */
+/* Adds a folder, and marks it on disk. */
 void removal_list_add(struct removal_list *list, const char *uid, const char *lease);
-/* What earlier controllers have left. */
+/* Adds the folders that earlier controllers have left. */
 void removal_list_find(struct removal_list *list);
 
 /* See sweep.h. */

@@ -24,7 +24,7 @@ static bool is_ours(const json_t *job)
     return jobs_annotation(job, JOB_ANNOTATION_LEASE) && job_is_finished(job);
 }
 
-/* Newest first: by their end, to the second; the version tells those of one second apart. */
+/* Newest first, by the end in whole seconds, then by the version. */
 static int by_end(const void *left, const void *right)
 {
     const json_t *a = *(json_t *const *)left;
@@ -41,7 +41,7 @@ static int delete_job(struct store *store, const json_t *job, struct muster_err 
     const struct store_delete_options options = {.uid = doc_text(job, "metadata.uid", NULL),
                                                  .grace_s = STORE_GRACE_DEFAULT};
     int r = store_delete(store, key, &options, NULL, err);
-    return r == MUSTER_ENOENT || r == MUSTER_ECONFLICT ? 0 : r; /* somebody was faster */
+    return r == MUSTER_ENOENT || r == MUSTER_ECONFLICT ? 0 : r; /* others deleted or changed it */
 }
 
 static int delete_older(struct store *store, const struct leases *leases, json_t **list,

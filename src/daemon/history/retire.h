@@ -10,9 +10,10 @@
 
 #include "daemon/object/leases.h"
 
-/* MUSTER_FINISHED_JOBS, default 100. */
+/* Returns MUSTER_FINISHED_JOBS, default 100. */
 int64_t retire_limit(void);
 
-/* Deletes what is over `limit`; a job whose `muster run` is still there counts and stays. */
+/* Deletes the oldest jobs above `limit`; a job whose `muster run` is still connected is counted and
+ * stays. */
 int retire_jobs(struct store *store, const struct leases *leases, int64_t limit,
                 struct muster_err *err);

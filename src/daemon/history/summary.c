@@ -30,7 +30,7 @@ static json_t *replica(const json_t *pod)
                      (json_int_t)doc_int(status, "restartCount", 0));
 }
 
-/* Adds the word as a shell reads it. "$$" is Kubernetes' "$". */
+/* Adds the word quoted for a shell. "$$" is Kubernetes' way to write "$". */
 static void add_word(const char *word, struct buf *out)
 {
     struct buf own;
@@ -53,8 +53,8 @@ static void add_words(const json_t *words, struct buf *out)
     }
 }
 
-/* Adds the command of the Master, else of the Workers. A very long one is cut: job.json has all of
- * it. */
+/* Adds the command of the Master, or of the Workers if there is no Master. A very long command is
+ * cut: job.json has all of it. */
 static void add_command(const json_t *job, struct buf *out)
 {
     const json_t *specs = doc_at(job, "spec.pytorchReplicaSpecs");
@@ -101,7 +101,7 @@ static int set_times(json_t *doc, const json_t *job, int64_t now_unix_ms)
     return r < 0 ? r : doc_set(doc, "durationMs", known ? json_integer(to - from) : json_null());
 }
 
-/* A pod that was made anew is the same rank's. */
+/* Counts the names: a pod that was made again belongs to the same rank. */
 static json_int_t count_ranks(const json_t *pods)
 {
     muster_auto(doc) json_t *names = json_object();

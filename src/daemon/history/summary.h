@@ -15,5 +15,5 @@
 #include <jansson.h>
 #include <stdint.h>
 
-/* `pods`: the newest versions of all pods the job had. */
+/* `pods`: the newest versions of all pods that the job had. */
 json_t *history_summary(const json_t *job, const json_t *pods, int64_t run, int64_t now_unix_ms);

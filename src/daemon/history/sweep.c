@@ -31,9 +31,9 @@ enum { RETRY_MS = 10000 };
 struct work {
     uv_work_t request;
     struct sweep *sweep;
-    char *uid;                 /* NULL: only the history's limits are looked after */
+    char *uid;                 /* NULL: only apply the history's limits */
     char *folder;              /* jobs/UID */
-    struct archive_task *task; /* NULL: nothing of it is kept */
+    struct archive_task *task; /* NULL: nothing of it must be kept */
     int r;
     struct muster_err err;
 };
@@ -46,15 +46,16 @@ struct sweep {
     struct history_limits limits;
     struct store_watch *watch;
     struct removal_list removals;
-    struct work *work; /* under way, or NULL */
-    int64_t jobs_max;  /* finished ones of `muster run` */
-    bool jobs_came;    /* since they were counted last */
+    struct work *work; /* what the thread works on, or NULL */
+    int64_t jobs_max;  /* limit for finished jobs that `muster run` made */
+    bool jobs_came;    /* jobs were added since the last count */
     bool closing;
 };
 
 /* ---- Which folders ---- */
 
-/* A pod of no job has a folder of its own (jobs_folder_uid). */
+/* Adds the folder of a deleted job. A pod without a job has a folder of its own
+ * (jobs_folder_uid). */
 static void on_change(void *arg, const struct store_change *change)
 {
     struct sweep *sweep = arg;
@@ -81,13 +82,14 @@ json_t *sweep_pending(const struct sweep *sweep, const char *namespace, const ch
     return removal_list_pending(&sweep->removals, namespace, name);
 }
 
-/* A history that keeps nothing (MUSTER_HISTORY_RUNS=0) is none. */
+/* Whether the history keeps anything; MUSTER_HISTORY_RUNS=0 switches it off. */
 static bool keeps_runs(const struct sweep *sweep)
 {
     return sweep->limits.runs_per_name > 0 && sweep->limits.bytes > 0;
 }
 
-/* A job must be deletable on a full disk: its deletion may be what makes room. */
+/* Records a job before it is deleted. The deletion goes on if this fails: on a full disk it may be
+ * what makes room. */
 static void on_delete(void *arg, const char *resource, const json_t *object)
 {
     struct sweep *sweep = arg;
@@ -106,7 +108,7 @@ static void on_delete(void *arg, const char *resource, const json_t *object)
 
 static void done(uv_work_t *request, int status);
 
-/* The others go on meanwhile. */
+/* The other folders are handled meanwhile. */
 static void retry_later(const struct work *work)
 {
     json_t *entry = work->uid ? json_object_get(work->sweep->removals.uids, work->uid) : NULL;
@@ -162,7 +164,7 @@ static void free_work(struct work *work)
     }
 }
 
-/* What happened is in the history now. */
+/* Removes the job's events from the store: they are in the history now. */
 static void remove_events(struct sweep *sweep, const char *uid)
 {
     struct muster_err err = MUSTER_ERR_INIT;
@@ -171,7 +173,8 @@ static void remove_events(struct sweep *sweep, const char *uid)
     }
 }
 
-/* The archive is made (or there is none): on with the renames, and then the rest of the folder. */
+/* Continues after the archive was made, or if there is none: renames it, then removes the rest of
+ * the folder. */
 static void go_on(struct work *work)
 {
     struct sweep *sweep = work->sweep;
@@ -212,21 +215,22 @@ static void done(uv_work_t *request, int status)
     sweep_look(sweep);
 }
 
-/* ---- Looking ---- */
+/* ---- Choosing a folder ---- */
 
 static bool has_pods(const struct sweep *sweep, const char *uid)
 {
     const struct store_query pods = {.resource = "pods", .owner_uid = uid, .limit = 1};
     struct store_page page;
     if (store_list(sweep->store, &pods, &page, NULL) < 0) {
-        return true; /* an unknown answer waits */
+        return true; /* without an answer the folder waits */
     }
     bool some = json_array_size(page.items) > 0;
     store_page_done(&page);
     return some;
 }
 
-/* Supervisor and monitors hold the folder's lock as long as they live. */
+/* Whether a process works in the folder: supervisor and monitors hold its lock as long as they
+ * live. */
 static bool in_use(const struct sweep *sweep, const char *uid)
 {
     muster_auto(free) char *path = removal_list_path(&sweep->removals, uid, "/lock");
@@ -283,7 +287,8 @@ void sweep_look(struct sweep *sweep)
 
 /* ---- Life ---- */
 
-/* The limits may be others than the last controller's, and it may have been killed at it. */
+/* Applies the limits once at the start: they may differ from those of the last controller, or it
+ * was killed while it applied them. */
 static void look_after_limits(struct sweep *sweep)
 {
     struct work *work = calloc(1, sizeof *work);

@@ -12,19 +12,19 @@
 
 struct sweep;
 
-/* Goes on with what earlier controllers began. From then on each finished job that is deleted is
+/* Continues what earlier controllers began. From then on each finished job that is deleted is
  * recorded (store_on_delete). */
 int sweep_new(uv_loop_t *loop, struct store *store, const struct home *home,
               const struct leases *leases, struct sweep **ret, struct muster_err *err);
-/* Run the loop once more after this, and close the store after that. */
+/* Run the loop once more after this; close the store after that. */
 struct sweep *sweep_free(struct sweep *sweep);
 
-/* Does what can be done now; to be called now and then. */
+/* Does what can be done now; must be called from time to time. */
 void sweep_look(struct sweep *sweep);
 
-/* The number of the run that a job of this name is now, or would be. */
+/* Returns the number of the run that a job of this name is now, or would be. */
 int64_t sweep_next_run(const struct sweep *sweep, const char *namespace, const char *name);
 
-/* Deleted jobs that are not in the history yet: [{"run", "job", "pods"}]; new reference. Namespace
- * and name may be NULL: any. */
+/* Returns the deleted jobs that are not in the history yet: [{"run", "job", "pods"}], a new
+ * reference. Namespace and name may be NULL: any. */
 json_t *sweep_pending(const struct sweep *sweep, const char *namespace, const char *name);

@@ -21,7 +21,7 @@ struct part {
 };
 
 struct parts {
-    struct part *list; /* of logs; the rest only counts */
+    struct part *list; /* of logs; other files are only counted */
     size_t count;
     size_t room;
     int64_t bytes;
@@ -85,7 +85,7 @@ static int by_age(const void *left, const void *right)
     return strcmp(a->path, b->path);
 }
 
-/* The index of a part goes with it. */
+/* Removes a part of a log, with its index. */
 static int drop(const struct part *part, struct history_size *size, struct muster_err *err)
 {
     muster_auto(free) char *index = strdup(part->path);
