@@ -47,7 +47,7 @@ void audit_write(int fd, const struct cluster_request *q)
     muster_auto(free) char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
     size_t length = text ? strlen(text) : 0;
     if (length > 0) {
-        text[length] = '\n'; /* in place of the end */
+        text[length] = '\n'; /* instead of the final NUL */
         (void)!write(fd, text, length + 1);
     }
 }

@@ -8,8 +8,9 @@
 
 #include "controller/cluster.h"
 
-/* *ret_fd: to append to, the user alone may read it; -1: MUSTER_AUDIT is not set. */
+/* Opens the file for appending; only the user may read it. *ret_fd is -1 if MUSTER_AUDIT is not
+ * set. */
 int audit_open(int *ret_fd, struct muster_err *err);
 
-/* One line. A full disk loses it: an audit never stops a job. */
+/* Writes one line. On a full disk the line is lost: an audit never stops a job. */
 void audit_write(int fd, const struct cluster_request *request);

@@ -37,7 +37,7 @@ int boot_check(const struct home *home, struct store *store, struct muster_err *
         return err_no_memory(err);
     }
     if (file_read("/proc/sys/kernel/random/boot_id", ID_BYTES_MAX, &now, NULL, NULL) < 0) {
-        return 0; /* no /proc: nothing can be told apart */
+        return 0; /* without /proc a restart cannot be noticed */
     }
     bool known = file_read(path, ID_BYTES_MAX, &before, NULL, NULL) == 0;
     if (known && strcmp(before, now) == 0) {

@@ -8,6 +8,6 @@
 #include "base/home.h"
 #include "store/store.h"
 
-/* Compares the kernel's boot id with the one noted in MUSTER_HOME/boot, ends live jobs when they
- * differ, and notes it anew. */
+/* Compares the kernel's boot id with the one in MUSTER_HOME/boot. If they differ, ends live jobs
+ * and writes the new id. */
 int boot_check(const struct home *home, struct store *store, struct muster_err *err);

@@ -16,8 +16,8 @@
 struct controller {
     struct cluster *cluster;
     struct driver *driver;
-    struct alarm_clock alarm; /* when the driver is due */
-    int audit_fd;             /* -1: none */
+    struct alarm_clock alarm; /* rings when the driver is due */
+    int audit_fd;             /* -1: no audit */
 };
 
 static int64_t now_ms(void *arg)

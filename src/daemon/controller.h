@@ -12,15 +12,15 @@
 
 struct controller;
 
-/* Queues every job that is there. */
+/* Makes the operator, and queues every job that exists. */
 int controller_new(uv_loop_t *loop, struct store *store, struct controller **ret,
                    struct muster_err *err);
 
 /* Run the loop once more after this. */
 struct controller *controller_free(struct controller *controller);
 
-/* Jobs that are not finished yet. */
+/* The number of jobs that are not finished yet. */
 size_t controller_live_jobs(const struct controller *controller);
 
-/* There is a live job, or one that a step is due for (a time to live that runs). */
+/* Whether there is a live job, or a job for which a step is due (a time to live that runs). */
 bool controller_busy(const struct controller *controller);

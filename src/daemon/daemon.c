@@ -36,7 +36,7 @@
 
 enum {
     POLL_MS = 500,         /* how often it checks whether it is still needed */
-    SHUTDOWN_POLL_MS = 20, /* how often, once it is to leave, it checks whether all has ended */
+    SHUTDOWN_POLL_MS = 20, /* how often it checks, while it leaves, whether all has ended */
     IDLE_MS_MAX = 3000,    /* how long it runs without clients and jobs */
 };
 
@@ -61,7 +61,8 @@ struct daemon {
     int64_t idle_since_ms; /* 0: there are clients or jobs */
 };
 
-/* Another controller is no failure: the command that started this one needs just that. */
+/* Takes the lock. If another controller has it, this is not an error: the command that started this
+ * program needs only a running controller. */
 static int take_lock(struct daemon *d, bool *ret_taken, struct muster_err *err)
 {
     muster_auto(free) char *path = home_file(&d->home, "lock");
@@ -190,7 +191,8 @@ static void watch_signals(struct daemon *d)
     uv_signal_start(&d->on_int, on_signal, SIGINT);
 }
 
-/* Closes from the outside in: first requests, then what acts on them, then the store. */
+/* Closes from the outside to the inside: first requests, then the parts that act on them, then the
+ * store. */
 static void close_parts(struct daemon *d)
 {
     api_endpoint_close(d->endpoint);

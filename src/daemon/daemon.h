@@ -4,6 +4,6 @@
  */
 #pragma once
 
-/* `muster daemon`: serves until no client and no job is left. Returns the exit code; 0 as well when
- * another one runs. */
+/* `muster daemon`: serves until no client and no job is left. Returns the exit code, which is also
+ * 0 when another controller runs. */
 int daemon_main(int argc, char **argv);

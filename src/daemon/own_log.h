@@ -8,7 +8,7 @@
 
 #include "base/home.h"
 
-enum { OWN_LOG_BYTES_MAX = 8 << 20 }; /* and a moment's lines: it is looked at from time to time */
+enum { OWN_LOG_BYTES_MAX = 8 << 20 }; /* checked from time to time: it may grow a little longer */
 
-/* Bounds the standard error of a controller that writes to daemon.log; any other is left alone. */
+/* Bounds the standard error of a controller, if it is daemon.log; any other file is left alone. */
 void own_log_bound(const struct home *home);

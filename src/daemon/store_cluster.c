@@ -10,17 +10,17 @@
 #include <string.h>
 #include <utlist.h>
 
-/* More turns than the phases of a step have; then others have theirs. */
+/* More rounds than a step has phases; after that other work of the loop gets its turn. */
 enum { ROUNDS_MAX = 8 };
 
 struct cluster_call {
     struct embedded *embedded;
     struct cluster_call *prev, *next;
     struct cluster_request request;
-    char *texts; /* of the request */
+    char *texts; /* the texts of the request */
     cluster_done_fn *done;
     void *arg;
-    bool cancelled; /* while it is carried out */
+    bool cancelled; /* no answer is wanted any more */
     struct muster_err err;
     json_t *object;
 };
@@ -34,13 +34,13 @@ struct cluster_watch {
 };
 
 struct embedded {
-    struct cluster cluster; /* first */
+    struct cluster cluster; /* must be first */
     struct store *store;
-    struct cluster_call *waiting; /* to be carried out */
-    struct cluster_call *batch;   /* carried out, or about to be */
+    struct cluster_call *waiting; /* requests that must be carried out */
+    struct cluster_call *batch;   /* requests that are being carried out and answered */
     struct cluster_watch *watches;
     uv_idle_t idle; /* runs while something waits */
-    int audit_fd;   /* -1: none */
+    int audit_fd;   /* -1: no audit */
 };
 
 static struct embedded *embedded_of(struct cluster *cluster)
@@ -50,7 +50,7 @@ static struct embedded *embedded_of(struct cluster *cluster)
 
 /* ---- a batch ---- */
 
-/* What the transaction undid. */
+/* Fails all calls of the batch, since the transaction was undone. */
 static void fail_all(struct embedded *e, const struct muster_err *why)
 {
     struct cluster_call *call;
@@ -103,7 +103,8 @@ static void answer_batch(struct embedded *e)
     }
 }
 
-/* Answers lead to requests: those of a step follow each other here. */
+/* Carries out requests. Answers lead to more requests; those of one step are carried out here, one
+ * after another. */
 static void on_idle(uv_idle_t *idle)
 {
     struct embedded *e = idle->data;
@@ -131,7 +132,7 @@ static const char *keep(char **at, const char *text)
     return start;
 }
 
-/* The request's texts are the sender's: they are kept until it is carried out. */
+/* Copies the texts of a request, which belong to the sender, until the request is carried out. */
 static bool keep_texts(struct cluster_call *call)
 {
     struct cluster_request *q = &call->request;
@@ -177,7 +178,7 @@ static int send_request(struct cluster *cluster, const struct cluster_request *r
 
 static void cancel_request(struct cluster_call *call)
 {
-    call->cancelled = true; /* carried out all the same */
+    call->cancelled = true; /* the request is carried out all the same */
 }
 
 /* ---- watches ---- */

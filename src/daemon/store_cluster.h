@@ -14,7 +14,7 @@
 /* Borrows loop and store. */
 int store_cluster_new(uv_loop_t *loop, struct store *store, struct cluster **ret,
                       struct muster_err *err);
-/* Each request from now on is written there (daemon/audit.h), too; -1: not any more. Borrowed. */
+/* Writes each request from now on to `fd` (daemon/audit.h), which is borrowed; -1 stops this. */
 void store_cluster_audit(struct cluster *cluster, int fd);
-/* Cancels what waits, ends its watches. Run the loop once more after this. */
+/* Cancels requests that wait, and ends the cluster's watches. Run the loop once more after this. */
 struct cluster *store_cluster_free(struct cluster *cluster);
