@@ -10,7 +10,7 @@
 
 static const char *const here = "127.0.0.1";
 
-/* "<job>-master-3": the job's name, a role and an index. */
+/* Whether the host is "<job>-ROLE-INDEX", as in "<job>-master-3". */
 static bool names_a_rank(const struct job *job, const char *host, size_t length)
 {
     size_t name = strlen(job->name);
@@ -60,7 +60,8 @@ static char *endpoint_of(const struct address_map *map, const char *value)
     return n < 0 ? NULL : text;
 }
 
-/* "tcp:<job>-master-0:23456" of the Workers, "tcp:0.0.0.0:23456" of the coordinator itself. */
+/* Localizes "tcp:<job>-master-0:23456", which the Workers have, and "tcp:0.0.0.0:23456", which the
+ * coordinator itself has. */
 static char *coordinator_of(const struct address_map *map, const char *value)
 {
     static const char tcp[] = "tcp:", any[] = "0.0.0.0";

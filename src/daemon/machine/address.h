@@ -13,12 +13,12 @@
 
 struct address_map {
     const struct job *job;
-    int master_port; /* the leased one; 0 keeps the cluster's (a private network) */
+    int master_port; /* the leased port; 0 keeps the cluster's port (for a private network) */
     int rdzv_port;
-    const char *socket; /* of the coordinator: that a worker's process has ended is seen by it at
-                           once, and proven; NULL: over TCP */
+    const char *socket; /* the coordinator's: by it the coordinator notices at once, and with
+                           proof, that a worker's process has ended; NULL: it is reached over TCP */
 };
 
-/* The value that a rank sees for a variable the operator set; the caller frees. NULL when it stays
- * as it is. */
+/* Returns the value that a rank gets for a variable which the operator set; the caller frees it.
+ * NULL: the value stays as it is. */
 char *address_localize(const struct address_map *map, const char *name, const char *value);

@@ -18,7 +18,7 @@
 
 enum { PATH_BYTES = 320 };
 
-/* Remembers the path of the first request for GPUs. */
+/* Writes the path of the first request for GPUs to `context`. */
 static int note_gpu_path(void *context, const json_t *container, const char *role, const char *path)
 {
     (void)role;
@@ -32,8 +32,8 @@ static int note_gpu_path(void *context, const json_t *container, const char *rol
     return MUSTER_EEXIST; /* found: the walk ends */
 }
 
-/* One pod must fit, and without sharing all pods of the job at once: the ranks wait for each other.
- */
+/* Checks that the GPUs are enough for one pod or, if they are not shared, for all pods of the job
+ * at once, because the ranks wait for each other. */
 static void check_gpus(const struct admission *a, const json_t *job, struct job_problems *problems)
 {
     const char *mode = jobs_annotation(job, JOB_ANNOTATION_GPU);
@@ -81,8 +81,8 @@ static int refuse_words(void *context, const json_t *container, const char *role
     return 0;
 }
 
-/* A job that brings the limits of its shell has another stack than this program, which its command
- * line has looked at. */
+/* Checks the lengths of commands. A job that has the limits of its shell may have another stack
+ * limit than this program; the command line has checked that limit. */
 static void check_words(const json_t *job, struct job_problems *problems)
 {
     bool own = jobs_annotation(job, JOB_ANNOTATION_ENVIRONMENT) == NULL;
@@ -106,7 +106,7 @@ void admission_check(const struct admission *a, const char *resource, const json
     }
     const char *runtime = jobs_annotation(object, JOB_ANNOTATION_RUNTIME);
     const char *lease = jobs_annotation(object, JOB_ANNOTATION_LEASE);
-    /* It comes with a job that was exported after it had been ended. */
+    /* A job that was exported after it had been ended has this annotation. */
     if (jobs_annotation(object, JOB_ANNOTATION_STOP)) {
         refuse_annotation(problems, JOB_ANNOTATION_STOP, "would end the job at once");
     }

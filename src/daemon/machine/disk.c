@@ -15,7 +15,7 @@ struct entry {
 struct disk {
     uv_loop_t *loop;
     uv_work_t request;
-    struct entry *first, *last; /* the first is under way */
+    struct entry *first, *last; /* the first is being done */
     size_t count, max;
     bool busy;
     bool closing;
@@ -46,7 +46,7 @@ static void worked(uv_work_t *request, int status)
     disk->last = disk->first ? disk->last : NULL;
     disk->count--;
     disk->busy = false;
-    finish(disk, &entry->task); /* which may bring the next */
+    finish(disk, &entry->task); /* may add the next task */
     free(entry);
     if (disk->first && !disk->busy) {
         run_first(disk);

@@ -14,15 +14,15 @@
 struct disk;
 
 struct disk_task {
-    void (*work)(void *data); /* in another thread, or in the caller's */
-    void (*done)(void *data); /* then, in the loop's; NULL: nobody asks. Not after disk_free */
-    void (*drop)(void *data); /* then; frees it */
+    void (*work)(void *data); /* called in another thread, or in the caller's */
+    void (*done)(void *data); /* then, in the loop's thread; may be NULL; not after disk_free */
+    void (*drop)(void *data); /* called last; frees data */
     void *data;
 };
 
 int disk_new(uv_loop_t *loop, size_t tasks_max, struct disk **ret, struct muster_err *err);
-/* What waits is still done, and only dropped then: run the loop until it has nothing to do. NULL is
- * fine. */
+/* Tasks that wait are still done, and only dropped then: run the loop until it has nothing to do.
+ * `disk` may be NULL. */
 struct disk *disk_free(struct disk *disk);
 
 void disk_do(struct disk *disk, const struct disk_task *task);

@@ -27,8 +27,8 @@ struct environments {
     char *folder;
     int folder_fd;
     struct disk *writes;
-    json_t *unclaimed; /* ID → when it came, by the loop's clock */
-    uv_timer_t soon;   /* a job or pod changed */
+    json_t *unclaimed; /* ID → when it was put, by the loop's clock */
+    uv_timer_t soon;   /* runs when a job or pod has changed */
     uv_timer_t clean;
 };
 
@@ -43,7 +43,7 @@ static const char *id_of(const json_t *job)
     return id && is_id(id) ? id : NULL;
 }
 
-/* ---- Who needs which ---- */
+/* ---- Which environments are needed ---- */
 
 static bool has_ended(const json_t *pod)
 {
@@ -57,7 +57,7 @@ static bool runs(const struct environments *e, const char *job_uid)
     struct store_page page = {0};
     bool some = false;
     if (store_list(e->store, &query, &page, NULL) < 0) {
-        return true; /* an unknown answer keeps it */
+        return true; /* without an answer the environment is kept */
     }
     size_t i;
     json_t *pod;
@@ -68,7 +68,8 @@ static bool runs(const struct environments *e, const char *job_uid)
     return some;
 }
 
-/* {ID: true} of all that are needed; NULL when the store cannot tell. New reference. */
+/* Returns {ID: true} of all environments that are needed: a new reference, NULL if the store cannot
+ * answer. */
 static json_t *needed(const struct environments *e)
 {
     const struct store_query query = {.resource = "pytorchjobs"};
@@ -90,7 +91,7 @@ static json_t *needed(const struct environments *e)
     return ids;
 }
 
-/* A file, or one through which it is written (ID.new.…). */
+/* Whether a file may still get a job: an environment, or the temporary file for one (ID.new.…). */
 static bool may_be_claimed(const struct environments *e, const char *name)
 {
     const json_t *since = json_object_getn(e->unclaimed, name, strnlen(name, ID_DIGITS));
@@ -121,7 +122,7 @@ static void on_timer(uv_timer_t *timer)
     clean(timer->data);
 }
 
-/* Only a job or pod that has ended, or was deleted, can leave an environment behind. */
+/* Cleans if a job or pod has ended or was deleted: only then an environment can become unneeded. */
 static void on_change(void *arg, const struct store_change *change)
 {
     struct environments *e = arg;
@@ -208,7 +209,7 @@ static void on_closed(uv_handle_t *handle)
     free(e);
 }
 
-/* libuv closes in the order of asking. */
+/* libuv calls the close callbacks in the order of the calls to uv_close. */
 void environments_free(struct environments *e)
 {
     if (e) {
@@ -224,7 +225,7 @@ void environments_free(struct environments *e)
 
 /* ---- Files ---- */
 
-/* A list that is being written. */
+/* A list of variables that is being written. */
 struct put {
     struct environments *environments;
     char id[ID_DIGITS + 1];
@@ -237,7 +238,7 @@ struct put {
     void *arg;
 };
 
-/* Whole under its name, or not there. */
+/* Writes the file: it is whole under its name, or does not exist. */
 static void write_list(void *data)
 {
     struct put *put = data;
@@ -260,7 +261,8 @@ static void on_written(void *data)
     put->then = NULL;
 }
 
-/* The program ends, and nobody hears of an environment that is dropped now. */
+/* Frees the list. If on_written was not called because the program ends, reports the environment as
+ * not kept. */
 static void drop_put(void *data)
 {
     struct put *put = data;
@@ -317,7 +319,7 @@ int environments_put(struct environments *e, const char *id, const char *bytes, 
     }
     put->then = then;
     put->arg = arg;
-    expect_job(e, id); /* it stays, and what it is written through, too */
+    expect_job(e, id); /* protects the file, and the temporary file through which it is written */
     const struct disk_task task = {write_list, on_written, drop_put, put};
     disk_do(e->writes, &task);
     return 0;

@@ -24,21 +24,23 @@ struct environments;
 
 int environments_new(uv_loop_t *loop, struct store *store, const struct home *home,
                      struct environments **ret, struct muster_err *err);
-/* Run the loop once more after this. NULL is fine. */
+/* Run the loop once more after this. `environments` may be NULL. */
 void environments_free(struct environments *environments);
 
-/* Keeps a list under a new or an old ID. `then` is called once, from the loop, when it is on the
- * disk, or with why it is not; the loop does not wait for that. A negative return: it is none, and
- * `then` is not called. */
+/* Keeps a list under a new or an old ID. `then` is called once, from the loop, when the list is on
+ * the disk, or with the error; the loop does not wait for the disk. If environments_put returns a
+ * negative code (the list is not valid), `then` is not called. */
 typedef void environments_put_fn(void *arg, int r, const struct muster_err *err);
 int environments_put(struct environments *environments, const char *id, const char *bytes,
                      size_t count, environments_put_fn *then, void *arg, struct muster_err *err);
-/* Unless a job names it. */
+/* Removes the environment, unless a job names it. */
 void environments_withdraw(struct environments *environments, const char *id);
 
-/* The file of a job's environment, which the caller frees; NULL when the job names none. */
+/* Returns the path of the file with a job's environment, which the caller frees; NULL if the job
+ * names none. */
 char *environments_path(const struct home *home, const json_t *job);
 bool environments_has(const struct home *home, const json_t *job);
 
-/* A variable of it, by name or from the shell; the caller frees. NULL when there is none. */
+/* Returns a variable of the job's environment, given by name or from the shell; the caller frees
+ * it. NULL if there is none. */
 char *environments_value(const struct home *home, const json_t *job, const char *name);

@@ -32,7 +32,7 @@ static const char *note(const json_t *annotations, const char *key)
     return json_string_value(json_object_get(annotations, key));
 }
 
-/* The words that --image gave for this image; NULL when none did. */
+/* Returns the words that --image gave for this image; NULL if there are none. */
 static json_t *mapped(const json_t *job, const char *image)
 {
     const char *text = note(doc_at(job, "metadata.annotations"), JOB_ANNOTATION_IMAGES);

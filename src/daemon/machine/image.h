@@ -10,9 +10,10 @@
 #include <jansson.h>
 #include <muster/err.h>
 
-/* The words that stand for the ENTRYPOINT (new array, nothing expanded): from the job's --image
- * mapping, else the command annotation of the pod, else of the job. *ret is NULL when the container
- * has a command of its own and needs none. MUSTER_EDATA says exactly what is missing. */
+/* Sets *ret to the words that stand for the ENTRYPOINT (a new array, in which no variable is
+ * expanded): from the job's --image mapping, or else from the command annotation of the pod, or
+ * else of the job. *ret is NULL when the container has a command of its own and needs none. On
+ * MUSTER_EDATA, `err` says exactly what is missing. */
 int image_entrypoint(const json_t *job, const json_t *pod_annotations, const json_t *container,
                      json_t **ret, struct muster_err *err);
 

@@ -22,8 +22,8 @@
 
 enum { WORD_BYTES_MAX = 1 << 20, STALL_MS_DEFAULT = 60000, SERVICES_MAX = 512 };
 
-/* The folder in which it was submitted; for a job that came by kubectl, the home folder of the
- * controller's user. */
+/* Returns the folder from which the job was submitted; for a job that came by kubectl, the home
+ * folder of the controller's user. */
 static json_t *submitted(const json_t *job)
 {
     const char *text = job ? jobs_annotation(job, JOB_ANNOTATION_SUBMIT) : NULL;
@@ -32,12 +32,12 @@ static json_t *submitted(const json_t *job)
         return submit;
     }
     const char *home = getenv("HOME");
-    bool there = home && access(home, X_OK) == 0; /* a service account's may name no folder */
+    bool there = home && access(home, X_OK) == 0; /* that of a service account may not exist */
     return json_pack("{s:s}", "cwd", there ? home : "/");
 }
 
-/* The container's own of a name that the submitter gave by name goes; what a launcher sets stays.
- */
+/* Removes the container's own variables that the submitter gave by name; variables that a launcher
+ * sets stay. */
 static void give_way(json_t *env, char *const *given)
 {
     for (; given && *given; given++) {
@@ -49,8 +49,8 @@ static void give_way(json_t *env, char *const *given)
     }
 }
 
-/* What $(NAME) may stand for: the container's own and what was given by name. The shell's is not
- * meant, as on a cluster. New reference. */
+/* Returns the variables that $(NAME) may name: the container's own, and those given by name. As on
+ * a cluster, the shell's variables are not among them. New reference. */
 static json_t *expandable(const json_t *env, char *const *given)
 {
     json_t *all = json_copy((json_t *)env);
@@ -83,8 +83,8 @@ static void localize(const struct launch *l, json_t *env)
     }
 }
 
-/* The folder in which `import muster` finds the package: beside the program, in a build folder or
- * installed. NULL: there is none. */
+/* Returns the folder in which `import muster` finds the package: near the program, in a build
+ * folder or where it is installed. NULL if there is none. */
 static char *python_folder(void)
 {
     static const char *const places[] = {"../python", "../lib/muster/python"};
@@ -129,8 +129,8 @@ static void put_ours(const struct launch *l, json_t *env)
     }
 }
 
-/* The container's environment: its own (the operator's included) with local addresses, less what
- * was given by name, then ours. */
+/* Makes the container's environment: its own variables (with the operator's), with local addresses,
+ * without those that were given by name, and then ours. */
 static int environment(const struct launch *l, char *const *given, json_t **ret,
                        struct muster_err *err)
 {
@@ -154,7 +154,7 @@ static json_t *limits(const json_t *container)
 {
     static const struct {
         const char *resource, *key;
-        int64_t divisor; /* of thousandths */
+        int64_t divisor; /* the unit of the field, in thousandths */
     } table[] = {{"memory", "memoryBytes", 1000}, {"cpu", "cpuMillis", 1}};
     json_t *limits = json_object();
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
@@ -170,7 +170,8 @@ static json_t *limits(const json_t *container)
     return limits;
 }
 
-/* The container's own, then the pod's; absent means whoever runs the controller. */
+/* Sets the user: from the container, or else from the pod; without one it is the user who runs the
+ * controller. */
 static void put_user(const struct launch *l, json_t *spec)
 {
     static const char *const fields[] = {"runAsUser", "runAsGroup"};
@@ -183,7 +184,8 @@ static void put_user(const struct launch *l, json_t *spec)
     }
 }
 
-/* The Services of the job, those included that an elastic one may get. New reference. */
+/* Returns the names of the job's Services, with those that an elastic job may get later. New
+ * reference. */
 static json_t *services(const struct launch *l)
 {
     const struct job *job = l->addresses.job;
@@ -202,7 +204,7 @@ static json_t *services(const struct launch *l)
                      names);
 }
 
-/* How long a rank may do nothing before that is said. */
+/* Returns how long a rank may do nothing before this is reported. */
 static int64_t stall_ms(const struct launch *l)
 {
     const char *text = l->job ? jobs_annotation(l->job, JOB_ANNOTATION_STALL) : NULL;
@@ -224,7 +226,7 @@ static void expand_words(const json_t *from, const json_t *env, json_t *into)
     }
 }
 
-/* The first imagePullSecret as a file for podman; *ret stays NULL without one. */
+/* Writes the first imagePullSecret to a file for podman; *ret stays NULL if there is none. */
 static int pull_secrets(const struct launch *l, char **ret, struct muster_err *err)
 {
     const char *name = doc_text(l->pod, "spec.imagePullSecrets.0.name", NULL);
@@ -248,7 +250,8 @@ static int pull_secrets(const struct launch *l, char **ret, struct muster_err *e
     return r;
 }
 
-/* `env` (NULL: none) over what the controller of a job without a file has itself. New reference. */
+/* Returns the controller's own environment, if the job has no file, overwritten by `env` (may be
+ * NULL). New reference. */
 static json_t *over_own(const struct launch *l, const json_t *env)
 {
     json_t *all = l->environment_file ? json_object() : shell_variables_capture(environ);
@@ -277,7 +280,8 @@ static int process_spec_parts(const struct launch *l, const json_t *env, const j
     return r;
 }
 
-/* podman makes the mounts, limits and user itself; the supervisor only runs it. */
+/* Makes the words that run podman. podman itself makes the mounts, limits and user; the supervisor
+ * only runs podman. */
 static int podman_spec_parts(const struct launch *l, const struct variables *from_file,
                              const json_t *env, const json_t *words_env, json_t *spec,
                              struct muster_err *err)
@@ -319,8 +323,8 @@ static int podman_spec_parts(const struct launch *l, const struct variables *fro
     return r;
 }
 
-/* `muster run --stdin RANK`: the rank's main process reads what the client writes; a container with
- * `stdin: true` reads what kubectl attach -i writes. */
+/* Sets stdin. With `muster run --stdin RANK` the rank's main process reads what the client writes;
+ * a container with `stdin: true` reads what kubectl attach -i writes. */
 static void put_stdin(const struct launch *l, const json_t *env, json_t *spec)
 {
     const char *wanted = l->job ? jobs_annotation(l->job, JOB_ANNOTATION_STDIN) : NULL;
@@ -333,8 +337,8 @@ static void put_stdin(const struct launch *l, const json_t *env, json_t *spec)
     }
 }
 
-/* What it writes has the mode that the submitter's own files have, and its limits are those of the
- * submitter's shell. Of a container the image and podman decide. */
+/* Sets umask and limits as the submitter's shell has them. For a container the image and podman
+ * decide about them. */
 static void put_shells(const json_t *submit, json_t *spec)
 {
     json_t *limits = doc_at(submit, "limits");
@@ -391,7 +395,7 @@ int launch_spec(const struct launch *l, json_t **ret, struct muster_err *err)
     int r = l->environment_file ? variables_read(l->environment_file, &from_file, err) : 0;
     if (r < 0) {
         (void)muster_wrap(err, "the environment that the job was submitted with");
-        return r == MUSTER_ENOENT ? MUSTER_EDATA : r; /* it will not come again */
+        return r == MUSTER_ENOENT ? MUSTER_EDATA : r; /* the environment will not appear later */
     }
     r = spec_of(l, &from_file, ret, err);
     variables_done(&from_file);

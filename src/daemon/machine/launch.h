@@ -17,12 +17,12 @@
 #include "pod/pod.h"
 
 struct launch {
-    json_t *job;                  /* the PyTorchJob object; NULL for a pod without one */
+    json_t *job;                  /* the PyTorchJob object; NULL for a pod without a job */
     const json_t *pod;            /* the Pod object */
-    const json_t *container;      /* of its spec */
-    const char *gpus;             /* CUDA_VISIBLE_DEVICES; NULL: none were asked for */
-    bool hide_gpus;               /* the machine has some, this pod asked for none */
-    struct address_map addresses; /* addresses.job NULL: nothing to make local */
+    const json_t *container;      /* of the pod's spec */
+    const char *gpus;             /* CUDA_VISIBLE_DEVICES; NULL: the pod asked for none */
+    bool hide_gpus;               /* the machine has GPUs, and this pod asked for none */
+    struct address_map addresses; /* addresses.job NULL: nothing must be made local */
     struct volume_sources volumes;
     const json_t *config_maps; /* name → object, for envFrom and valueFrom */
     const json_t *secrets;
@@ -30,6 +30,6 @@ struct launch {
     const char *environment_file; /* NULL: the job has none (it came by kubectl) */
 };
 
-/* The spec that process_job_start takes; new reference. MUSTER_ENOENT: something that may still
- * come is missing. */
+/* Makes the spec that process_job_start takes; new reference. Returns MUSTER_ENOENT if something is
+ * missing that may still be created. */
 int launch_spec(const struct launch *launch, json_t **ret, struct muster_err *err);

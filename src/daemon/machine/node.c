@@ -42,8 +42,8 @@ int64_t node_cpu_milli(void)
     return sched_getaffinity(0, sizeof set, &set) == 0 ? 1000 * (int64_t)CPU_COUNT(&set) : 1000;
 }
 
-/* The value after `key` in a small file of the system, up to the end of its line; "" without one.
- */
+/* Returns the value after `key` in a small system file, up to the end of its line; "" if there is
+ * none. */
 static char *system_text(const char *path, const char *key)
 {
     muster_auto(free) char *text = NULL;
@@ -56,7 +56,7 @@ static char *system_text(const char *path, const char *key)
     return strndup(at, strcspn(at, "\"\n"));
 }
 
-/* Clients of typed languages want each of these. */
+/* Makes nodeInfo with all its fields, because clients of typed languages need each of them. */
 static json_t *info(void)
 {
     char architecture[ARCHITECTURE_BYTES];
@@ -66,7 +66,7 @@ static json_t *info(void)
     muster_auto(free) char *image = system_text("/etc/os-release", "PRETTY_NAME=");
     architecture_name(architecture);
     (void)uname(&system);
-    /* jansson takes no text (out of memory) for an error. */
+    /* jansson reports a NULL text (out of memory) as an error. */
     return json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "architecture", architecture,
         "bootID", boot, "containerRuntimeVersion", "process://" MUSTER_VERSION, "kernelVersion",
@@ -144,7 +144,7 @@ int node_takes(struct store *store, const json_t *pod, struct muster_err *err)
     muster_auto(doc) json_t *node = NULL;
     int r = store_get(store, key, &node, err);
     if (r < 0) {
-        return r == MUSTER_ENOENT ? 0 : r; /* somebody deleted it: it says nothing */
+        return r == MUSTER_ENOENT ? 0 : r; /* somebody deleted the node: pods are accepted */
     }
     if (!json_is_true(doc_at(node, "spec.unschedulable")) || was_placed(pod) ||
         tolerates_cordon(pod)) {

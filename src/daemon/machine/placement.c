@@ -37,14 +37,15 @@ static bool is_text(const json_t *value)
     return json_is_string(value);
 }
 
-/* A power cut may leave an empty file (file_put): then no process of the job is left either. */
+/* Whether the file has content. A power cut may leave an empty file (file_put): then no process of
+ * the job is left either. */
 static bool is_there(const char *path)
 {
     struct stat info;
     return stat(path, &info) == 0 && info.st_size > 0;
 }
 
-/* Is it as save writes it? */
+/* Whether the document is as save writes it. */
 static int check(const json_t *doc, const char *path, struct muster_err *err)
 {
     bool whole = json_is_object(doc) && are_all(json_object_get(doc, "ports"), is_port) &&
@@ -95,7 +96,7 @@ static int save(const struct placement *p, struct muster_err *err)
     return file_put(p->path, text, strlen(text), 0600, err);
 }
 
-/* A wildcard listener blocks every address, so the wildcard is what is tried. */
+/* Whether the port is free on every address: a wildcard listener would use all of them. */
 static bool is_free(int port)
 {
     muster_auto(close) int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -117,12 +118,13 @@ bool placement_holds(const struct placement *p, int port)
     return false;
 }
 
-/* The search starts at random, so that two controllers on one machine seldom try the same port. */
+/* Searches for a free port. It starts at a random one, so that two controllers on one machine
+ * seldom try the same port. */
 static int find_port(const struct placement *p, bool (*taken)(void *data, int port), void *data)
 {
     const int span = PORT_LAST - PORT_FIRST + 1;
     unsigned start = 0;
-    (void)!getrandom(&start, sizeof start, 0); /* 0 is as good a start as another */
+    (void)!getrandom(&start, sizeof start, 0); /* on failure the search starts at 0 */
     for (int i = 0; i < span; i++) {
         int port = PORT_FIRST + (int)((start + (unsigned)i) % (unsigned)span);
         if (!placement_holds(p, port) && !taken(data, port) && is_free(port)) {
@@ -132,7 +134,7 @@ static int find_port(const struct placement *p, bool (*taken)(void *data, int po
     return -1;
 }
 
-/* The object kept under `key`, made at the first use. */
+/* Returns the object under `key`, which is made at the first use. */
 static json_t *section(const struct placement *p, const char *key)
 {
     json_t *found = json_object_get(p->doc, key);

@@ -20,20 +20,20 @@ struct placement {
     json_t *doc; /* {"ports":{"master":N,"rdzv":M},"gpus":{"<pod uid>":"0,1"}} */
 };
 
-/* Reads what is there; an absent file is an empty placement. `folder` is jobs/UID. */
+/* Reads the job's placement; a missing file is an empty placement. `folder` is jobs/UID. */
 int placement_open(struct placement *ret, const char *folder, struct muster_err *err);
 void placement_done(struct placement *p);
 
-/* The port for `purpose` ("master", "rdzv"), leased at the first call. `taken` says whether another
- * job has it. */
+/* Returns the port for `purpose` ("master", "rdzv"), which is leased at the first call. `taken`
+ * says whether another job has a port. */
 int placement_port(struct placement *p, const char *purpose, bool (*taken)(void *data, int port),
                    void *data, int *ret_port, struct muster_err *err);
 
 /* Whether this job holds the port. */
 bool placement_holds(const struct placement *p, int port);
 
-/* The GPUs of a pod as CUDA_VISIBLE_DEVICES takes them; NULL when it has none noted. */
+/* Returns the GPUs of a pod in the form of CUDA_VISIBLE_DEVICES; NULL if none are noted. */
 const char *placement_gpus(const struct placement *p, const char *pod_uid);
-/* NULL forgets them. */
+/* Notes the GPUs of a pod; NULL forgets them. */
 int placement_set_gpus(struct placement *p, const char *pod_uid, const char *ids,
                        struct muster_err *err);

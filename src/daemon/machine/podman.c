@@ -22,7 +22,8 @@ static void add(json_t *words, json_t *word)
     json_array_append_new(words, word);
 }
 
-/* Kubernetes: IfNotPresent, but Always for :latest or no tag. */
+/* Returns podman's word for the pull policy. As in Kubernetes the default is IfNotPresent, but
+ * Always for the tag :latest or no tag. */
 static const char *pull_policy(const json_t *container)
 {
     static const struct {
@@ -40,8 +41,9 @@ static const char *pull_policy(const json_t *container)
     return !tag || strcmp(tag, ":latest") == 0 ? "always" : "missing";
 }
 
-/* podman must find itself, its configuration and its storage: what says where things lie on this
- * machine is its own, and a container's of that name comes by value. */
+/* Adds the container's own variables. podman must find itself, its configuration and its storage,
+ * so it keeps its own variables that say where things are on this machine; a container's variable
+ * of such a name is passed by value. */
 static void add_own(const struct podman_container *c, json_t *outer, json_t *words)
 {
     const char *name;
@@ -57,12 +59,14 @@ static void add_own(const struct podman_container *c, json_t *outer, json_t *wor
     }
 }
 
-/* Its value is in the file that the supervisor reads, unless podman needs another itself. */
+/* Adds a variable that was given by name. podman takes the value from its environment, into which
+ * the supervisor reads the file; if podman itself needs another value, the variable is passed by
+ * value. */
 static int add_given(const struct podman_container *c, const char *entry, const char *name,
                      json_t *outer, json_t *words, struct muster_err *err)
 {
     if (json_object_get(c->env, name)) {
-        return 0; /* a launcher's: it won */
+        return 0; /* a launcher's variable, which has precedence */
     }
     if (!shell_variable_is(VARIABLE_LOCAL, name)) {
         add(words, json_sprintf("--env=%s", name));
@@ -102,8 +106,9 @@ static int add_env(const struct podman_container *c, json_t *outer, json_t *word
     return r;
 }
 
-/* What is mounted; the caller frees. podman would follow a symlink that a container left in the
- * volume, so it is given the path that a subPath has when the volume is taken for the root. */
+/* Returns the path to mount, which the caller frees. podman would follow a symlink that a
+ * container left in the volume, so it gets the path that a subPath has when the volume is taken
+ * as the root. */
 static int source_of(const json_t *mount, char **ret, struct muster_err *err)
 {
     const struct process_mount volume = {.name = doc_text(mount, "name", ""),
@@ -153,8 +158,8 @@ static void add_limits(const struct podman_container *c, json_t *words)
     }
 }
 
-/* Adds the lines of a process's hosts file. Each is a word of the command, so a large job has only
- * its first ones. */
+/* Adds the lines of a process's hosts file. Each line is a word of the command, so a large job gets
+ * only the first ones. */
 static void add_hosts(const struct podman_container *c, json_t *words)
 {
     static const char *const ends[] = {"", ".svc", ".svc.cluster.local"};
@@ -183,7 +188,8 @@ static int add_flags(const struct podman_container *c, json_t *words, struct mus
     return 0;
 }
 
-/* podman takes one word as the entrypoint; what follows it in `command` comes before the args. */
+/* Adds image, command and args. podman takes one word as the entrypoint, so the other words of
+ * `command` are put before the args. */
 static void add_command(const struct podman_container *c, json_t *words)
 {
     bool own = json_array_size(c->command) > 0;
@@ -206,7 +212,7 @@ int podman_words(const struct podman_container *c, json_t *outer, json_t **ret,
     muster_auto(doc) json_t *words =
         json_pack("[s, s, s, s, s, s, s]", "podman", "run", "--rm", "--replace", "--network=host",
                   c->host_ipc ? "--ipc=host" : "--volume=/dev/shm:/dev/shm",
-                  "--log-driver=passthrough"); /* one pipe for both outputs, and no second log */
+                  "--log-driver=passthrough"); /* one pipe for both outputs, no second log */
     if (!words) {
         return err_no_memory(err);
     }
@@ -268,14 +274,15 @@ static void on_closed(uv_handle_t *handle)
 
 static void on_removed(uv_process_t *process, int64_t status, int signal)
 {
-    (void)status; /* nothing to remove is the usual case */
+    (void)status; /* usually there is nothing to remove */
     (void)signal;
     uv_close((uv_handle_t *)process, on_closed);
 }
 
-/* podman keeps numbers of processes, of conmon and of exec sessions, as they are in the namespace
- * where it ran, and kills by them: here they may be a stranger's. As root it therefore looks from a
- * PID namespace of its own, where the numbers that are given out begin above them. */
+/* podman stores process IDs (of processes, of conmon, of exec sessions) as they are in the PID
+ * namespace where it ran, and it kills by them: in this namespace they may belong to other
+ * processes. As root it therefore runs in a PID namespace of its own, in which new processes get
+ * IDs above the stored ones. */
 static const char remove_script[] =
     "remove() {\n"
     "    for try in 1 2 3; do podman rm --force --ignore \"$1\" && return; done\n"

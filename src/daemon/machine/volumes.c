@@ -17,8 +17,8 @@
 struct request {
     const struct volume_sources *sources;
     const char *namespace;
-    const char *name;     /* the volume's */
-    const json_t *source; /* what stands under the kind's key */
+    const char *name;     /* the name of the volume */
+    const json_t *source; /* the value under the key of the volume's kind */
     struct muster_err *err;
 };
 
@@ -53,7 +53,8 @@ static int make_empty_dir(const struct request *q, char **ret_path)
     return made(pod_volume_folder(q), ret_path, q->err);
 }
 
-/* *ret stays NULL when there is none; an error says that it cannot be read. */
+/* Reads an object. *ret stays NULL when it does not exist; an error means that it cannot be
+ * read. */
 static int find_object(const struct request *q, const char *resource, const char *name,
                        json_t **ret)
 {
@@ -65,8 +66,8 @@ static int find_object(const struct request *q, const char *resource, const char
                              resource, name, why.text);
 }
 
-/* Makes the folder of claims private, even when MUSTER_HOME is a folder that others may enter. A
- * claim itself may belong to a container's user. */
+/* Makes the folder of claims private, even if others may enter MUSTER_HOME. A claim itself may
+ * belong to a container's user. */
 static int make_private(const struct request *q)
 {
     muster_auto(free) char *folder = file_join(q->sources->home, "volumes");
@@ -108,13 +109,13 @@ static int make_host_path(const struct request *q, char **ret_path)
     return 0;
 }
 
-/* A key becomes a file name: nothing that climbs out of the folder. */
+/* Whether a key may be a file name: it must not leave the folder. */
 static bool is_file_name(const char *name)
 {
     return *name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
-/* The mode of a key's file: the item's own, or the volume's. */
+/* Returns the mode of a key's file: the item's own, or the volume's. */
 static mode_t mode_of(const struct request *q, const char *file)
 {
     int64_t mode = doc_int(q->source, "defaultMode", 0644);
@@ -256,7 +257,7 @@ static int make_volume(const struct volume_sources *sources, const json_t *pod,
             return kinds[i].make(&q, ret_path);
         }
     }
-    if (json_object_size(volume) == 1) { /* only a name: Kubernetes takes it for an emptyDir */
+    if (json_object_size(volume) == 1) { /* only a name: an emptyDir, as in Kubernetes */
         return make_empty_dir(&q, ret_path);
     }
     return muster_fail(
@@ -266,7 +267,8 @@ static int make_volume(const struct volume_sources *sources, const json_t *pod,
         q.name);
 }
 
-/* subPath, or subPathExpr with the container's variables; *ret stays NULL without one. */
+/* Reads subPath, or subPathExpr with the container's variables; *ret stays NULL if there is
+ * none. */
 static int read_sub_path(const struct volume_sources *sources, const json_t *mount, char **ret,
                          struct muster_err *err)
 {
