@@ -37,7 +37,8 @@ static int read_open(int fd, char *room, size_t *ret_count, struct muster_err *e
     return count > ELASTIC_BYTES_MAX ? refuse(err, "is too large") : 0;
 }
 
-/* A rank can put anything there: a pipe that nobody writes to may not hold the controller. */
+/* Reads the file. A rank can put anything in its place; the controller must not wait for a pipe to
+ * which no program writes. */
 static int read_file(const char *path, char *room, size_t *ret_count, struct muster_err *err)
 {
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
@@ -51,7 +52,7 @@ static int read_file(const char *path, char *room, size_t *ret_count, struct mus
     return r;
 }
 
-/* ---- What is taken over ---- */
+/* ---- What is copied to the status ---- */
 
 static bool is_small_text(const json_t *value, size_t most)
 {
@@ -83,8 +84,7 @@ static void take_message(struct build *b, json_t *to, const json_t *from)
     }
 }
 
-/* Takes over a list: of recoveries, slow workers, records that are set aside, or leased data sets.
- */
+/* Copies a list: of recoveries, slow workers, records that are set aside, or leased data sets. */
 static void take_list(struct build *b, json_t *to, const json_t *from, const char *key)
 {
     static const char *const numbers[] = {

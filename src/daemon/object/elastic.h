@@ -13,13 +13,14 @@
 
 #include <jansson.h>
 
-/* The file's name in the job's folder. */
+/* The name of the file in the job's folder. */
 #define ELASTIC_STATUS_FILE "status.json"
 enum { ELASTIC_BYTES_MAX = 64 << 10, ELASTIC_LIST_MAX = 16, ELASTIC_TEXT_MAX = 128 };
 
-/* Why its coordinator ended the job, in the job's folder; "": it has not said so. */
+/* elastic_failure reads from the job's folder why the coordinator ended the job; "" if it has not
+ * said so. */
 enum { ELASTIC_WHY_BYTES = 512 };
 void elastic_failure(const char *folder, char ret[ELASTIC_WHY_BYTES]);
 
-/* Nothing is done to a job without a coordinator. */
+/* Adds status.elastic to a job that has a coordinator; does nothing to other jobs. */
 void elastic_add(const struct home *home, json_t *job);

@@ -57,7 +57,8 @@ void leases_opened(struct leases *leases, const char *id)
     lease->connections++;
 }
 
-/* A finished job may have left ranks running (cleanPodPolicy None): they go, too. */
+/* Deletes the pods that still run, also those of a finished job, which may have left ranks running
+ * (cleanPodPolicy None). */
 static int delete_live_pods(struct store *store, const json_t *job, int64_t grace_s,
                             struct muster_err *err)
 {
@@ -75,7 +76,7 @@ static int delete_live_pods(struct store *store, const json_t *job, int64_t grac
             const struct store_key key = {"pods", query.namespace,
                                           doc_text(pod, "metadata.name", "")};
             int one = store_delete(store, key, &options, NULL, err);
-            r = r < 0 || one == MUSTER_ENOENT ? r : one; /* gone already is as good */
+            r = r < 0 || one == MUSTER_ENOENT ? r : one; /* gone already: no error */
         }
     }
     store_page_done(&page);
@@ -96,12 +97,12 @@ int leases_stop_job(struct store *store, const json_t *job, const char *why, str
         return err_no_memory(err);
     }
     json_object_del(doc_at(changed, "metadata"),
-                    "resourceVersion"); /* whatever else changed, it stops */
+                    "resourceVersion"); /* the job must stop, whatever else changed in it */
     return store_update(store, "pytorchjobs", changed, STORE_BUT_STATUS, NULL, err);
 }
 
-/* Nobody waits for its ranks any more: they get a second to end, whatever their grace period says.
- */
+/* Ends a job whose ranks nobody waits for any more: they get one second to end, whatever their
+ * grace period is. */
 static void end_job(struct store *store, const json_t *job, const char *why)
 {
     struct muster_err err = MUSTER_ERR_INIT;
@@ -112,7 +113,7 @@ static void end_job(struct store *store, const json_t *job, const char *why)
     }
 }
 
-/* Says which leases are over. */
+/* Whether a lease is over. */
 typedef bool (*over_fn)(const struct leases *leases, const char *lease, const char *id);
 
 static bool is_that(const struct leases *leases, const char *lease, const char *id)
@@ -127,7 +128,8 @@ static bool nobody_holds(const struct leases *leases, const char *lease, const c
     return !leases_is_open(leases, lease);
 }
 
-/* "run-PID-…": a number that no process has. One that is used again is waited for like a holder. */
+/* Whether the lease is "run-PID-…" and no process has this number. If the number is used again, the
+ * lease is treated as one whose holder may come back. */
 static bool holder_is_dead(const struct leases *leases, const char *lease, const char *id)
 {
     (void)leases;
