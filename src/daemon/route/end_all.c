@@ -11,7 +11,7 @@ static int end_job(struct store *store, json_t *job, struct muster_err *err)
     return leases_stop_job(store, job, "muster down was given", err);
 }
 
-/* Pods of no job (kubectl run) end as they do when they are deleted. */
+/* Deletes a pod that has no job (kubectl run); other pods end with their jobs. */
 static int end_lone_pod(struct store *store, json_t *pod, struct muster_err *err)
 {
     struct store_key key = {"pods", doc_text(pod, "metadata.namespace", ""),

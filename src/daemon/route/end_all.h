@@ -8,6 +8,6 @@
 
 #include <muster/err.h>
 
-/* The next job, or pod, is asked also where one could not be, whose code is the result; pods only
- * once every job was. */
+/* Ends every job, and then every pod without a job. If an object cannot be ended, the others of its
+ * kind are still ended, and its error code is the result; pods are ended only if every job was. */
 int end_all(struct store *store, struct muster_err *err);

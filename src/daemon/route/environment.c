@@ -6,9 +6,9 @@
 
 #include <stdlib.h>
 
-/* A client that waits for its environment to be on the disk. */
+/* A client that waits until its environment is on the disk. */
 struct putting {
-    struct http_reply *reply; /* NULL: it has gone */
+    struct http_reply *reply; /* NULL: the client has left */
 };
 
 static void on_putting_gone(void *arg)

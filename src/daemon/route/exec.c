@@ -17,7 +17,8 @@ enum { NAMESPACE_BYTES = 64, NAME_BYTES = 254, PART_BYTES = 16 };
 
 /* ---- exec ---- */
 
-/* The client hears of a failure in the session's own words. */
+/* Gives the client's socket to the rank's supervisor. A failure is reported to the client in the
+ * session's protocol. */
 static void on_exec_socket(void *arg, int fd)
 {
     struct rank_command *command = arg;
@@ -57,7 +58,8 @@ static int exec_in(const struct home *home, struct store *store, const struct st
 
 /* ---- stdin ---- */
 
-/* The socket of standard input is there so that the client hears when it closes. */
+/* Gives the client's socket of standard input to the job's supervisor. If that fails, the socket is
+ * closed, which the client notices. */
 static void on_stdin_socket(void *arg, int fd)
 {
     const struct handover_packet packet = {.kind = HANDOVER_STDIN};

@@ -15,6 +15,6 @@
 #include "http/http.h"
 #include "store/store.h"
 
-/* `rest` is what follows "namespaces/". Completes the reply. */
+/* Answers the request, now or later. `rest` is what follows "namespaces/". */
 void exec_routes_handle(const struct home *home, struct store *store, const char *rest,
                         const struct http_request *request, struct http_reply *reply);

@@ -17,7 +17,7 @@
 
 enum { NAMESPACE_BYTES = 64, NAME_BYTES = 254 };
 
-/* Orders by their beginning; a run that has not begun is the newest. */
+/* Orders by the time when the runs began; a run that has not begun is the newest. */
 static int newest_first(const json_t *a, const json_t *b)
 {
     int order = strcmp(doc_text(b, "started", "9999"), doc_text(a, "started", "9999"));
@@ -26,7 +26,7 @@ static int newest_first(const json_t *a, const json_t *b)
     return order ? order : strcmp(doc_text(a, "name", ""), doc_text(b, "name", ""));
 }
 
-/* 0: all of them. New reference. */
+/* Returns the newest runs, at most `limit`; 0: all of them. New reference. */
 static json_t *newest(const json_t *runs, int64_t limit)
 {
     json_t *sorted = doc_sorted(runs, newest_first);
@@ -36,7 +36,7 @@ static json_t *newest(const json_t *runs, int64_t limit)
     return sorted;
 }
 
-/* A number of the query; absent: 0. */
+/* Reads a number from the query; 0 if the parameter is missing. */
 static int read_number(const struct http_request *request, const char *name, int64_t *ret,
                        struct muster_err *err)
 {
@@ -51,7 +51,8 @@ static int read_number(const struct http_request *request, const char *name, int
     return 0;
 }
 
-/* Absent: NULL, any. What is given must be a name: it becomes part of a path. */
+/* Reads namespace and job from the query; a missing one is NULL: any. A given one must be a valid
+ * name, because it becomes part of a path. */
 static int read_names(const struct http_request *request, const struct home *home,
                       const char **ret_namespace, const char **ret_name, struct muster_err *err)
 {
@@ -81,9 +82,9 @@ static int send_list(const struct history_routes *routes, const struct http_requ
     return r;
 }
 
-/* Runs that are being removed: whole folders, off the loop. */
+/* Runs that are being removed, as whole folders, in another thread. */
 struct removal {
-    struct http_reply *reply; /* NULL: it has gone */
+    struct http_reply *reply; /* NULL: the client has left */
     const struct home *home;
     char *namespace, *name; /* NULL: any */
     int64_t run;            /* 0: any */
@@ -161,7 +162,7 @@ static int remove_runs(const struct history_routes *routes, const struct http_re
     return 0;
 }
 
-/* The last pod of that name, or the one of that uid. */
+/* Returns the last pod with this name or, with a uid, the pod with this uid. */
 static const json_t *find_pod(const json_t *pods, const char *name, const char *uid)
 {
     for (size_t i = json_array_size(pods); i-- > 0;) {

@@ -20,10 +20,10 @@
 struct history_routes {
     uv_loop_t *loop;
     struct run_places places;
-    struct disk *disk; /* where runs are removed */
+    struct disk *disk; /* removes runs */
 };
 
-/* `rest` is what follows "history": "" or "/NS/JOB/RUN…". Completes the reply, of a removal when it
- * is done. */
+/* Answers the request; a removal is answered when it is done. `rest` is what follows "history": ""
+ * or "/NS/JOB/RUN…". */
 void history_routes_handle(const struct history_routes *routes, const char *rest,
                            const struct http_request *request, struct http_reply *reply);

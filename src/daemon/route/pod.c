@@ -24,7 +24,8 @@ static bool same(const json_t *object, const char *path, const char *text)
     return !text || strcmp(doc_text(object, path, ""), text) == 0;
 }
 
-/* What ended is kept before it is deleted. 1: it is gone; 0: it is there still. */
+/* Whether a pod that was kept is deleted: pods are kept before they are deleted. 1: it is gone; 0:
+ * it still exists; or an error. */
 static int is_deleted(const struct pod_routes *routes, const json_t *pod, struct muster_err *err)
 {
     const struct store_key key = {"pods", doc_text(pod, "metadata.namespace", ""),
@@ -52,7 +53,7 @@ static int add_gone(const struct pod_routes *routes, const json_t *job, json_t *
     return 0;
 }
 
-/* The deleted pods of the namespace's jobs, each job's oldest first. */
+/* Lists the deleted pods of the namespace's jobs, for each job the oldest first. */
 static int list_gone(const struct pod_routes *routes, const char *namespace, json_t **ret,
                      struct muster_err *err)
 {
@@ -72,7 +73,8 @@ static int list_gone(const struct pod_routes *routes, const char *namespace, jso
     return r;
 }
 
-/* A pod whose job is deleted, too: the folder waits for the `muster run` that may still read. */
+/* Finds a pod whose job is deleted too: the folder stays for the `muster run` that may still read
+ * there. */
 static int find_orphan(const struct pod_routes *routes, const char *namespace, const char *name,
                        const char *uid, json_t **ret, struct muster_err *err)
 {
@@ -88,7 +90,8 @@ static int find_orphan(const struct pod_routes *routes, const char *namespace, c
     return 0;
 }
 
-/* The pod that has the name, else the last that had it; with a uid that one. */
+/* Finds the pod with this name, or else the last one that had it; with a uid, the pod with this
+ * uid. */
 static int find_pod(const struct pod_routes *routes, const char *namespace, const char *name,
                     const char *uid, json_t **ret, struct muster_err *err)
 {
@@ -99,7 +102,7 @@ static int find_pod(const struct pod_routes *routes, const char *namespace, cons
         *ret = muster_take(pod);
         return 0;
     }
-    if (r < 0 && r != MUSTER_ENOENT) { /* an unknown answer is reported */
+    if (r < 0 && r != MUSTER_ENOENT) { /* without an answer the error is reported */
         return r;
     }
     r = list_gone(routes, namespace, &gone, err);
@@ -113,7 +116,7 @@ static int find_pod(const struct pod_routes *routes, const char *namespace, cons
     return r < 0 ? r : find_orphan(routes, namespace, name, uid, ret, err);
 }
 
-/* The pod that had the name before this one; *ret stays NULL when there is none. */
+/* Finds the pod that had the name before this pod; *ret stays NULL if there is none. */
 static int find_before(const struct pod_routes *routes, const json_t *pod, json_t **ret,
                        struct muster_err *err)
 {
@@ -213,7 +216,7 @@ static int send_container(const struct pod_routes *routes, const json_t *pod, co
     return r;
 }
 
-/* part: "log", "stacks" or "container/C". */
+/* Answers for a part of a pod: "log", "stacks" or "container/C". */
 static int send_part(const struct pod_routes *routes, const char *part, json_t *pod,
                      const struct http_request *request, struct http_reply *reply,
                      struct muster_err *err)

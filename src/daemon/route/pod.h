@@ -27,10 +27,10 @@ struct pod_routes {
     struct agent *agent;
 };
 
-/* `rest` is what follows "namespaces/". Completes the reply. */
+/* Answers the request, now or later. `rest` is what follows "namespaces/". */
 void pod_routes_handle(const struct pod_routes *routes, const char *rest,
                        const struct http_request *request, struct http_reply *reply);
 
-/* The query of a pod's log with the parameters that are ours. */
+/* Reads the query for a pod's log, with the parameters that only muster has. */
 int pod_log_query_read(const struct http_request *request, const json_t *pod,
                        struct api_log_query *ret, struct muster_err *err);

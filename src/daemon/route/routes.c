@@ -27,8 +27,8 @@ enum { SPACE_BYTES_MIN = 8 << 20, REMOVALS_MAX = 512 };
 struct routes {
     struct routes_options options;
     const char *server;
-    struct muster_err server_error; /* why there is none */
-    char *keep_path;                /* the file whose presence says "keep" */
+    struct muster_err server_error; /* why the API is not served to kubectl */
+    char *keep_path;                /* if this file exists, the controller stays */
     bool keep;
     enum routes_leaving leaving;
     struct streams *streams;
@@ -37,7 +37,7 @@ struct routes {
     void *asked_data;
 };
 
-/* One route of ours; `rest` is what follows the route's prefix. */
+/* Handles one route of ours; `rest` is what follows the route's prefix. */
 typedef void (*route_fn)(struct routes *routes, const char *rest,
                          const struct http_request *request, struct http_reply *reply);
 
@@ -114,7 +114,7 @@ static void post_shutdown(struct routes *routes, const char *rest,
     bool end = strcmp(doc_text(body, "jobs", "end"), "keep") != 0;
     struct muster_err err = MUSTER_ERR_INIT;
     if (end && end_all(routes->options.store, &err) < 0) {
-        api_send_error(reply, &err); /* what nobody ended would hold it for ever: it stays */
+        api_send_error(reply, &err); /* it stays: jobs that are not ended would hold it */
         return;
     }
     (void)unlink(routes->keep_path);
@@ -162,7 +162,7 @@ static void on_history(struct routes *routes, const char *rest, const struct htt
         {routes->options.home, routes->options.store, routes->options.sweep},
         routes->removals};
     muster_auto(free) char *path = NULL;
-    /* The route without "/" has nothing after it; the other one's is cut off. */
+    /* The route without "/" has no rest; for the other route the "/" was cut off. */
     if (asprintf(&path, "%s%s", *rest ? "/" : "", rest) < 0) {
         struct muster_err err = MUSTER_ERR_INIT;
         err_no_memory(&err);
@@ -190,7 +190,7 @@ static const struct route {
     {"GET", "history/", on_history},
 };
 
-/* "status" must match whole, "namespaces/" as a prefix. */
+/* Whether the route matches: "status" as a whole, "namespaces/" as a prefix. */
 static bool matches(const struct route *route, const char *rest)
 {
     size_t length = strlen(route->prefix);
@@ -243,7 +243,8 @@ static void on_pod_stream(void *arg, const char *what, const json_t *pod,
     streams_handle(routes->streams, what, pod, request, reply);
 }
 
-/* On an almost full disk an object could still be written, but not its later states. */
+/* Checks that the disk has room: on an almost full disk an object could still be created, but its
+ * later states could not be written. */
 static int check_space(const char *home, struct muster_err *err)
 {
     struct statvfs disk;

@@ -43,11 +43,11 @@ struct routes *routes_free(struct routes *routes);
 /* Sets, for /status, the address (borrowed), or NULL and why kubectl is not served. */
 void routes_serve_at(struct routes *routes, const char *server, const struct muster_err *why_not);
 
-/* `muster up` was given, here or to an earlier controller. */
+/* Whether `muster up` was given, to this controller or to an earlier one. */
 bool routes_keep(const struct routes *routes);
 
-/* What `muster down` asked for. */
+/* Returns what `muster down` asked for. */
 enum routes_leaving routes_leaving(const struct routes *routes);
 
-/* Is called when it asks, before it is answered. */
+/* Sets a hook that is called when `muster down` asks, before the answer. */
 void routes_on_shutdown(struct routes *routes, void (*asked)(void *data), void *data);

@@ -39,7 +39,8 @@ static void add_summary(json_t *runs, json_t *summary, bool current)
     }
 }
 
-/* One that cannot be read (a power cut, a bad disk) is listed as what is known of it. */
+/* Adds an archived run. If it cannot be read (a power cut, a bad disk), only its names and number
+ * are listed. */
 static void add_archived(void *arg, const struct history_run *run, const char *folder)
 {
     json_t *summary = read_file(folder, "summary.json");
@@ -73,7 +74,7 @@ static void add_by_name(json_t *by_name, const json_t *pods)
     }
 }
 
-/* The newest of each name: those that are there, and of the deleted ones the last. */
+/* Lists the newest pod of each name: the one that exists, or else the last deleted one. */
 static int list_pods(const struct run_places *places, const json_t *job, json_t **ret,
                      struct muster_err *err)
 {
@@ -155,7 +156,7 @@ static int no_such_run(const struct history_run *run, struct muster_err *err)
                        (long long)run->run, run->name);
 }
 
-/* Takes a job that still exists, or is not in the history yet. */
+/* Fills *ret for a job that still exists, or that is not in the history yet. */
 static void take_object(const struct run_places *places, const json_t *job, json_t *pods,
                         json_t *summary, struct found_run *ret)
 {

@@ -25,12 +25,12 @@ struct found_run {
 
 void found_run_done(struct found_run *found);
 
-/* Appends to `runs` a summary of each, in no order, with "current". NULL: of every namespace, of
- * every name. */
+/* Appends a summary of each run to `runs`, in no order, with "current". A NULL namespace or name
+ * means all of them. */
 int runs_list(const struct run_places *places, const char *namespace, const char *name,
               json_t *runs, struct muster_err *err);
 
-/* Fills *ret, which found_run_done empties; what could not be read of an archived run is NULL.
- * MUSTER_ENOENT: there is none. */
+/* Fills *ret, which found_run_done empties; parts of an archived run that cannot be read are NULL.
+ * Returns MUSTER_ENOENT if there is no such run. */
 int runs_find(const struct run_places *places, const struct history_run *run, struct found_run *ret,
               struct muster_err *err);
