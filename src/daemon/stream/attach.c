@@ -26,15 +26,15 @@
 enum { PAUSE_BYTES = 64 << 10, MESSAGE_BYTES_MAX = 64 << 10 };
 
 struct attach {
-    struct http_reply reply; /* the log's; first */
+    struct http_reply reply; /* the reply to which the log is written; must be first */
     struct streams *streams;
     json_t *pod;
     char *container;
     struct websocket *ws;
-    bool wanted; /* its output */
-    bool full;   /* the log waits for room */
+    bool wanted; /* the client wants the output */
+    bool full;   /* the log waits until the client has room */
     struct channel_reader reader;
-    struct peer *input; /* NULL: the client has not asked for it, or there is none */
+    struct peer *input; /* NULL: the client has not asked for it, or it has ended */
     bool has_input;
 };
 
@@ -68,7 +68,7 @@ static void op_header(struct http_reply *reply, const char *name, const char *va
     (void)value;
 }
 
-/* There is no log: the answer is a Status, as the last channel has it. */
+/* Sends a Status on the last channel, because there is no log. */
 static void op_send(struct http_reply *reply, int status, const char *type, const void *bytes,
                     size_t count)
 {
@@ -156,7 +156,7 @@ static void on_input_bytes(void *arg, const char *bytes, size_t count)
 {
     (void)arg;
     (void)bytes;
-    (void)count; /* nothing comes from there */
+    (void)count; /* the supervisor sends nothing on standard input */
 }
 
 static void on_input_drained(void *arg)
@@ -165,7 +165,7 @@ static void on_input_drained(void *arg)
     websocket_resume(a->ws);
 }
 
-/* Nobody reads it any more; the output goes on. */
+/* The process does not read its standard input any more; the output goes on. */
 static void on_input_end(void *arg, const char *why)
 {
     struct attach *a = arg;

@@ -10,7 +10,7 @@
 
 const char *const channel_protocols[] = {"v5.channel.k8s.io", "v4.channel.k8s.io", NULL};
 
-/* What is longer than any of these messages is cut, and then is none. */
+/* Collects a message. A message that is longer than any valid one is cut, and is then not valid. */
 static void gather(struct channel_reader *reader, const char *bytes, size_t count)
 {
     size_t room = sizeof reader->text - reader->used;

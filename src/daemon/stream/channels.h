@@ -13,36 +13,37 @@ enum channel {
     CHANNEL_STDIN,
     CHANNEL_STDOUT,
     CHANNEL_STDERR,
-    CHANNEL_STATUS,      /* how it ended: a Status, the last message */
+    CHANNEL_STATUS,      /* how the command ended: a Status, as the last message */
     CHANNEL_RESIZE,      /* {"Width": 80, "Height": 24} */
     CHANNEL_CLOSE = 255, /* v5: the number of the channel that ends */
 };
 
 enum { CHANNEL_TEXT_MAX = 256 };
 
-/* What is kept between the pieces of a message. */
+/* What is kept from one piece of a message to the next. */
 struct channel_reader {
     bool known;
     unsigned char channel;
     size_t used;
-    char text[CHANNEL_TEXT_MAX]; /* of RESIZE and CLOSE, which come as a whole */
+    char text[CHANNEL_TEXT_MAX]; /* content of RESIZE and CLOSE, which are given as a whole */
 };
 
 struct channel_data {
     enum channel channel; /* STDIN, RESIZE or CLOSE */
-    const char *bytes;    /* of standard input as much as is there; borrowed */
+    const char *bytes;    /* for STDIN as much as has come; borrowed */
     size_t count;
 };
 
-/* The subprotocols, the best first; ends with NULL. */
+/* The subprotocols, best first; ends with NULL. */
 extern const char *const channel_protocols[];
 
-/* False: the piece says nothing (yet). */
+/* Reads a piece. Returns false if it means nothing, or nothing yet. */
 bool channel_read(struct channel_reader *reader, const struct websocket_piece *piece,
                   struct channel_data *ret);
 
-/* The size of a terminal as a session takes it ({"rows", "columns"}), new; NULL: it is none. */
+/* Makes the size of a terminal as a session takes it ({"rows", "columns"}): a new reference, NULL
+ * if the data is not a size. */
 json_t *channel_size(const struct channel_data *resize);
 
-/* The Status of a command that ended with this exit code; new. */
+/* Makes the Status of a command that ended with this exit code: a new reference. */
 json_t *channel_status(int code);

@@ -35,7 +35,7 @@ struct exec {
     struct rank_command *command;
     struct websocket *ws;
     struct peer *session;
-    bool wanted[CHANNEL_STATUS]; /* of the channels, those that the client asked for */
+    bool wanted[CHANNEL_STATUS]; /* the channels that the client asked for */
     struct channel_reader reader;
     struct buf in; /* frames from the session */
 };
@@ -50,7 +50,7 @@ static void free_exec(struct exec *x)
     free(x);
 }
 
-/* The session ends with its socket. */
+/* Ends the stream; the session ends when its socket is closed. */
 static void end(struct exec *x, enum websocket_code code)
 {
     websocket_finish(x->ws, code);
@@ -68,7 +68,8 @@ static void tell(struct exec *x, enum channel channel, const char *bytes, size_t
     }
 }
 
-/* What could not be run is said where its own errors would be. */
+/* Sends the Status, and ends the stream. A command that could not be run is reported where its own
+ * errors would be. */
 static void tell_end(struct exec *x, int code, const char *message)
 {
     muster_auto(doc) json_t *status = channel_status(code);
@@ -86,7 +87,7 @@ static void take_end(struct exec *x, const struct frame *frame)
     tell_end(x, (int)doc_int(said, "code", SESSION_NOT_SET_UP), doc_text(said, "message", ""));
 }
 
-/* False when the stream is over. Stops at what the client has no room for. */
+/* Sends frames to the client until it has no room. Returns false if the stream is over. */
 static bool pass_frames(struct exec *x)
 {
     struct frame frame;
@@ -191,7 +192,7 @@ static void on_gone(void *arg)
 
 /* ---- opening ---- */
 
-/* 0: the command is on its way. */
+/* Sends the command to the rank. Returns 0 if it was sent. */
 static int begin(struct exec *x, struct muster_err *err)
 {
     const struct peer_hooks hooks = {x, on_session_bytes, on_session_drained, on_session_end};
@@ -220,7 +221,7 @@ static void on_socket(void *arg, struct http_socket *socket)
     }
 }
 
-/* The query as a session takes it; NULL without memory. */
+/* Makes a session's description from the query; NULL if out of memory. */
 static json_t *how_of(const struct http_request *request)
 {
     json_t *words = json_array();

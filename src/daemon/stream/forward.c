@@ -14,9 +14,9 @@ enum { EARLY_BYTES_MAX = 2 * FORWARD_BYTES_MAX };
 struct forward {
     uv_loop_t *loop;
     struct forward_hooks hooks;
-    struct rank_port *dial; /* until it is connected */
-    struct peer *peer;      /* from then on */
-    struct buf early;       /* what waits for it */
+    struct rank_port *dial; /* set until the connection is made */
+    struct peer *peer;      /* set from then on */
+    struct buf early;       /* bytes that wait for the connection */
     bool paused;
     bool finished;
 };
@@ -39,7 +39,7 @@ static void on_peer_end(void *arg, const char *why)
     forward->hooks.on_end(forward->hooks.arg, why);
 }
 
-/* What came while it was not there. */
+/* Passes on what the client did while there was no connection. */
 static void catch_up(struct forward *forward)
 {
     forward_pause(forward, forward->paused);

@@ -16,26 +16,26 @@
 struct forward;
 
 enum {
-    FORWARD_BYTES_MAX = 1 << 20, /* that wait for one rank, before what came last from a client */
+    FORWARD_BYTES_MAX = 1 << 20, /* bytes that wait for one rank, without a client's last piece */
 };
 
 struct forward_hooks {
     void *arg;
     void (*on_bytes)(void *arg, const char *bytes, size_t count);
-    void (*on_drained)(void *arg); /* nothing waits any more */
-    /* The rank sends no more; or `why` there is no connection. */
+    void (*on_drained)(void *arg); /* no bytes wait any more */
+    /* The rank sends no more; or there is no connection, and `why` says the reason. */
     void (*on_end)(void *arg, const char *why);
 };
 
 int forward_open(uv_loop_t *loop, const struct home *home, const json_t *pod, int port,
                  const struct forward_hooks *hooks, struct forward **ret, struct muster_err *err);
-/* Copied. */
+/* Queues a copy of the bytes. */
 void forward_write(struct forward *forward, const char *bytes, size_t count);
 size_t forward_queued(const struct forward *forward);
-/* The client sends no more: the rank reads the end of the file, after what waits. */
+/* The client sends no more: the rank reads the end of the file after the bytes that wait. */
 void forward_finish(struct forward *forward);
-/* Bytes do not come while it is paused. */
+/* While it is paused, on_bytes is not called. */
 void forward_pause(struct forward *forward, bool paused);
 
-/* NULL is fine. */
+/* `forward` may be NULL. */
 void forward_close(struct forward *forward);

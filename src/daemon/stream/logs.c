@@ -22,7 +22,7 @@ struct stream {
     bool at_end;
 };
 
-/* jobs/UID/containers/POD-UID/CONTAINER; the caller frees. */
+/* Makes the path jobs/UID/containers/POD-UID/CONTAINER; the caller frees it. */
 static char *container_folder(const struct home *home, const json_t *pod, const char *container)
 {
     char *path = NULL;
@@ -44,7 +44,7 @@ static void on_gone(void *arg)
     free_stream(arg);
 }
 
-/* Hands the piece to the reply; false when its queue is full. */
+/* Writes the piece to the reply; false if the reply's queue is full. */
 static bool flush(struct stream *s)
 {
     if (s->count > 0 && http_reply_write(s->reply, s->piece, s->count) < 0) {
@@ -122,7 +122,7 @@ void logs_stream_folder(uv_loop_t *loop, const char *folder, const struct api_lo
     struct muster_err err = MUSTER_ERR_INIT;
     int r = folder ? start(loop, &options, reply, &err) : err_no_memory(&err);
     if (r == MUSTER_ENOENT && !query->previous) {
-        /* The kubelet's words: kubectl logs -f tries again on a 400. */
+        /* The text is the kubelet's; on a 400 kubectl logs -f tries again. */
         muster_fail(&err, MUSTER_EINVAL, "container \"%s\" in pod \"%s\" is waiting to start",
                     query->container, doc_text(pod, "metadata.name", ""));
     }

@@ -9,18 +9,19 @@
 #include "api/api.h"
 #include "base/home.h"
 
-/* Streams and completes the reply; follows until the container has ended or the client leaves. */
+/* Streams a log and completes the reply. With `follow` it ends when the container has ended, or
+ * when the client leaves. */
 void logs_stream(uv_loop_t *loop, const struct home *home, const struct api_log_query *query,
                  const json_t *pod, struct http_reply *reply);
 
-/* The same of the container whose attempts lie in `folder` (NULL: out of memory). */
+/* Does the same for the container whose attempts are in `folder` (NULL: out of memory). */
 void logs_stream_folder(uv_loop_t *loop, const char *folder, const struct api_log_query *query,
                         const json_t *pod, struct http_reply *reply);
 
 /* Whether the container ran before its newest run. */
 bool logs_has_previous(const struct home *home, const json_t *pod, const char *container);
 
-/* {"cwd","mounts":[{"name","mountPath","hostPath"}],"logs":[paths],"logBytesRotated"} of the newest
- * attempt; new reference. MUSTER_ENOENT: it has not started. */
+/* Returns {"cwd","mounts":[{"name","mountPath","hostPath"}],"logs":[paths],"logBytesRotated"} of
+ * the newest attempt; new reference. MUSTER_ENOENT: the container has not started. */
 int logs_describe(const struct home *home, const json_t *pod, const char *container, json_t **ret,
                   struct muster_err *err);

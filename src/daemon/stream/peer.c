@@ -100,7 +100,7 @@ size_t peer_queued(const struct peer *peer)
     return peer->queued;
 }
 
-/* What nobody reads is lost; that it ended is heard by reading. */
+/* Bytes that the other end does not read are lost; its end is noticed by reading. */
 static void on_written(uv_write_t *request, int status)
 {
     struct write *w = request->data;

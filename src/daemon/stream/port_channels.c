@@ -26,9 +26,9 @@ struct channels;
 
 struct port {
     struct channels *owner;
-    struct forward *forward; /* NULL: over */
-    char *why;               /* not told yet */
-    unsigned char channel;   /* of its data; the next one is that of its errors */
+    struct forward *forward; /* NULL: the connection is over */
+    char *why;               /* an error that was not sent yet */
+    unsigned char channel;   /* the channel of its data; the next one is for its errors */
     int number;
 };
 
@@ -37,7 +37,7 @@ struct channels {
     json_t *pod;
     struct websocket *ws;
     bool full;  /* the client has no room */
-    bool known; /* which channel the message is for */
+    bool known; /* the message's channel is known */
     unsigned char channel;
     size_t count;
     struct port ports[PORTS_MAX];
@@ -82,7 +82,8 @@ static void on_rank_bytes(void *arg, const char *bytes, size_t count)
     }
 }
 
-/* True: the last one is over, and so is all of it. */
+/* Sends the errors of ports that are over. If all ports are over, ends the WebSocket and returns
+ * true. */
 static bool tell_ends(struct channels *c)
 {
     size_t over = 0;
@@ -209,7 +210,7 @@ static void on_socket(void *arg, struct http_socket *socket)
     (void)tell_ends(c);
 }
 
-/* "8000,8001" */
+/* Adds the ports of a list such as "8000,8001". */
 static int add_ports(struct channels *c, const char *list, struct muster_err *err)
 {
     for (const char *at = list; *at;) {
@@ -229,7 +230,7 @@ static int add_ports(struct channels *c, const char *list, struct muster_err *er
     return 0;
 }
 
-/* An API server says "ports", a kubelet "port". */
+/* Reads the ports from the query: an API server calls the parameter "ports", a kubelet "port". */
 static int read_ports(struct channels *c, const struct http_request *request,
                       struct muster_err *err)
 {

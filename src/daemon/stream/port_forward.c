@@ -27,7 +27,7 @@
 enum {
     PAIRS_MAX = 256,
     REQUEST_BYTES = 32,
-    WAITING_BYTES_MAX = 1 << 20, /* what one piece of the client can ask for, and more */
+    WAITING_BYTES_MAX = 1 << 20, /* more than one piece of the client can ask for */
     MESSAGE_BYTES_MAX = 64 << 10,
 };
 
@@ -37,12 +37,12 @@ struct tunnel {
     struct websocket *ws;
     struct spdy_decoder *decoder;
     struct spdy_encoder encoder;
-    struct buf waiting; /* frames that the client had no room for */
+    struct buf waiting; /* frames for which the client had no room */
     struct pair *pairs;
     size_t pair_count;
-    uint32_t newest; /* of the streams */
-    bool full;       /* the client has no room: nothing is read from ranks */
-    bool paused;     /* nothing is read from the client */
+    uint32_t newest; /* the newest stream's number */
+    bool full;       /* the client has no room: ranks are not read */
+    bool paused;     /* the client is not read */
 };
 
 struct pair {
@@ -50,10 +50,10 @@ struct pair {
     struct pair *next;
     char request[REQUEST_BYTES];
     int port;
-    uint32_t error, data; /* streams; 0: not opened yet */
+    uint32_t error, data; /* numbers of streams; 0: not opened yet */
     struct forward *forward;
     bool rank_ended, client_ended;
-    uint32_t taken; /* bytes that the client was not yet told of */
+    uint32_t taken; /* bytes of which the client was not told yet */
 };
 
 /* ---- life ---- */
@@ -89,7 +89,7 @@ static void end(struct tunnel *t, enum websocket_code code)
     free_tunnel(t);
 }
 
-/* ---- what stops whom ---- */
+/* ---- pausing ---- */
 
 static void pause_ranks(struct tunnel *t, bool full)
 {
@@ -112,7 +112,7 @@ static bool takes_more(const struct tunnel *t)
     return t->waiting.used == 0 && queued < FORWARD_BYTES_MAX;
 }
 
-/* The last thing that is done: the tunnel may end by it. */
+/* Resumes reading from the client. The tunnel may end in this call, so it must be the last one. */
 static void read_on(struct tunnel *t)
 {
     if (t->paused && takes_more(t)) {
@@ -141,7 +141,7 @@ static void send_data(struct tunnel *t, uint32_t stream, const char *bytes, size
     send_frame(t, head, spdy_data_head(stream, count, last, head), bytes, count);
 }
 
-/* The end of both streams, with what went wrong where something did. */
+/* Ends both streams, with the error if there was one. */
 static void send_end(const struct pair *pair, const char *why)
 {
     struct tunnel *t = pair->tunnel;
@@ -217,7 +217,7 @@ static void connect_pair(struct pair *pair)
     }
 }
 
-/* The one of that request; made when it is new. NULL: there are too many. */
+/* Returns the pair with this request id; makes it if it is new. NULL if there are too many. */
 static struct pair *pair_of(struct tunnel *t, const char *request)
 {
     struct pair *pair = t->pairs;
@@ -234,7 +234,8 @@ static struct pair *pair_of(struct tunnel *t, const char *request)
     return pair;
 }
 
-/* What a stream's headers say, and which of the pair's two it is; NULL: nothing that is known. */
+/* Returns the place of a stream in its pair, by the headers of the stream; NULL if its type is not
+ * known. */
 static uint32_t *place_of(struct pair *pair, const struct spdy_headers *headers)
 {
     const char *type = spdy_header(headers, "streamtype");
@@ -275,8 +276,8 @@ static struct pair *pair_with_data(const struct tunnel *t, uint32_t stream)
     return pair;
 }
 
-/* Data of a stream that has ended may still arrive, and is dropped; an error stream carries none.
- */
+/* Takes data. Data of a stream that has ended may still arrive, and is dropped; an error stream has
+ * no data. */
 static void take_data(struct tunnel *t, const struct spdy_event *event)
 {
     struct pair *pair = pair_with_data(t, event->stream);
@@ -305,7 +306,7 @@ static void take_reset(struct tunnel *t, uint32_t stream)
     }
 }
 
-/* False: that may not come now. */
+/* Takes an event. Returns false if it is not allowed now. */
 static bool take_event(struct tunnel *t, const struct spdy_event *event)
 {
     char frame[SPDY_FRAME_BYTES_MAX];

@@ -17,8 +17,8 @@
 
 struct rank_command {
     struct handover_packet packet;
-    char *folder; /* the job's */
-    int open_fd;  /* what to run */
+    char *folder; /* the job's folder */
+    int open_fd;  /* the file that says what must be run */
 };
 
 static bool is_running(const json_t *pod, const char *container)
@@ -53,7 +53,8 @@ int rank_check_container(const json_t *pod, const char *container, struct muster
                              container, name);
 }
 
-/* A podman container is entered by podman, which runs as the rank's own podman does. */
+/* Makes the words to run. A podman container is entered by podman exec, which runs in the same way
+ * as the rank's own podman. */
 static json_t *words_of(const json_t *pod, const json_t *owner, const char *container,
                         const json_t *how)
 {

@@ -9,19 +9,19 @@
 
 struct rank_command;
 
-/* `how`: {"command": ["sh"], "container"?, "stdin"?, "tty"?, "rows"?, "columns"?, "term"?}. The pod
- * must run: MUSTER_EINVAL, no such container; MUSTER_EGONE, it has ended; MUSTER_EAGAIN, it does
- * not run now. */
+/* Makes a command. `how`: {"command": ["sh"], "container"?, "stdin"?, "tty"?, "rows"?, "columns"?,
+ * "term"?}. The pod must run. MUSTER_EINVAL: it has no such container; MUSTER_EGONE: it has ended;
+ * MUSTER_EAGAIN: the container does not run now. */
 int rank_command_new(const struct home *home, struct store *store, const json_t *pod,
                      const json_t *how, struct rank_command **ret, struct muster_err *err);
 
-/* Does the container run? Errors as above. */
+/* Checks that the container runs. Returns the same errors. */
 int rank_check_container(const json_t *pod, const char *container, struct muster_err *err);
 
 /* Gives the client's end of a connection to the supervisor, which speaks the frames of
- * process/wire/frame.h on it; the descriptor stays the caller's. MUSTER_EUNAVAIL: nobody took it.
- */
+ * process/wire/frame.h on it; the caller must still close the descriptor. MUSTER_EUNAVAIL: no
+ * supervisor took it. */
 int rank_command_send(const struct rank_command *command, int fd, struct muster_err *err);
 
-/* NULL is fine. */
+/* `command` may be NULL. */
 void rank_command_free(struct rank_command *command);

@@ -26,11 +26,11 @@ enum { DIAL_MS = 10000, WATCHES_MAX = 1 + PASSING_FDS_MAX };
 struct rank_port {
     struct rank_port_hooks hooks;
     int port;
-    int asked_fd; /* the monitor's answer comes here */
+    int asked_fd; /* receives the monitor's answer */
     int fds[PASSING_FDS_MAX];
     size_t count, next;
-    int problem;                  /* errno of the first that failed */
-    uv_poll_t polls[WATCHES_MAX]; /* one for each descriptor, in their order */
+    int problem;                  /* errno of the first descriptor that failed */
+    uv_poll_t polls[WATCHES_MAX]; /* one for each descriptor, in the same order */
     size_t watched;
     uv_timer_t limit;
     size_t open_handles;
@@ -95,7 +95,7 @@ static int watch(struct rank_port *dial, uv_loop_t *loop, int fd, int events, uv
     return 0;
 }
 
-/* 0, or an errno: EINPROGRESS, when it will be writable. */
+/* Connects to the loopback. Returns 0, or an errno: after EINPROGRESS wait until it is writable. */
 static int connect_loopback(int fd, int port)
 {
     int family = 0;
@@ -112,7 +112,7 @@ static int connect_loopback(int fd, int port)
     return r == 0 ? 0 : errno;
 }
 
-/* The descriptor that is tried is its connection's from here on. */
+/* Gives the connected descriptor to the hook. */
 static void succeed(struct rank_port *dial)
 {
     int fd = dial->fds[dial->next];
@@ -204,7 +204,8 @@ static bool is_master_port(const json_t *pod, int port)
     return false;
 }
 
-/* A master's port is leased, where the job shares the machine's network: MASTER_PORT says which. */
+/* Returns the port on this machine. If the job shares the machine's network, the Master's port is
+ * leased, and MASTER_PORT has its number. */
 static int local_port(const struct home *home, const json_t *pod, int port)
 {
     muster_auto(free) char *folder = NULL;

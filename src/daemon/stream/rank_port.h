@@ -16,16 +16,16 @@ struct rank_port;
 
 struct rank_port_hooks {
     void *arg;
-    /* Called from the loop, once: with the connection, which the hook then owns, or -1 and why
-     * there is none. */
+    /* Called once, from the loop: with the connection, which then belongs to the hook, or with -1
+     * and why there is none. */
     void (*on_done)(void *arg, int fd, const char *why);
 };
 
-/* `port` as the pod declares it: a master's may be another one on this machine (MASTER_PORT).
- * MUSTER_EUNAVAIL: the rank's supervisor is not there (any more). */
+/* Connects to `port`, as the pod declares it: a Master's may be another one on this machine
+ * (MASTER_PORT). MUSTER_EUNAVAIL: the rank's supervisor does not run, or not any more. */
 int rank_port_dial(uv_loop_t *loop, const struct home *home, const json_t *pod, int port,
                    const struct rank_port_hooks *hooks, struct rank_port **ret,
                    struct muster_err *err);
 
-/* NULL is fine. */
+/* `dial` may be NULL. */
 void rank_port_cancel(struct rank_port *dial);

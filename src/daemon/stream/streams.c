@@ -71,7 +71,8 @@ static int open_stream(struct streams *streams, const char *what, const json_t *
         stream_opener open;
     } openers[] = {
         {"exec", stream_exec}, {"attach", stream_attach}, {"portforward", stream_port_forward}};
-    /* First, as kubectl asks again without a WebSocket when it is refused one, and shows that. */
+    /* The container is checked first: kubectl tries again without a WebSocket when a WebSocket is
+     * refused, and prints the second error. */
     const char *container = http_query(request, "container");
     int r = rank_check_container(
         pod, container && *container ? container : doc_text(pod, "spec.containers.0.name", ""),

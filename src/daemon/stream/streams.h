@@ -13,25 +13,26 @@ struct streams {
     uv_loop_t *loop;
     const struct home *home;
     struct store *store;
-    unsigned open; /* of STREAMS_MAX */
-    bool closed;   /* nobody asks for more; the last stream frees it */
+    unsigned open; /* at most STREAMS_MAX */
+    bool closed;   /* no new streams come; the last stream frees it */
 };
 
 enum { STREAMS_MAX = 1024 };
 
 int streams_new(uv_loop_t *loop, const struct home *home, struct store *store, struct streams **ret,
                 struct muster_err *err);
-/* Streams that are open end when the server does, a little later. NULL is fine. */
+/* No new streams are opened after this. Open streams end with the server, a little later. `streams`
+ * may be NULL. */
 void streams_close(struct streams *streams);
-/* A stream has begun, and is over: each calls both, once. */
+/* Each stream calls streams_add when it begins and streams_drop when it is over. */
 void streams_add(struct streams *streams);
 void streams_drop(struct streams *streams);
 
-/* `what`: "exec", "attach" or "portforward". Completes the reply. */
+/* Opens a stream. `what`: "exec", "attach" or "portforward". Completes the reply. */
 void streams_handle(struct streams *streams, const char *what, const json_t *pod,
                     const struct http_request *request, struct http_reply *reply);
 
-/* Each completes the reply, or returns an error. */
+/* Each opener completes the reply, or returns an error. */
 typedef int (*stream_opener)(struct streams *streams, const json_t *pod,
                              const struct http_request *request, struct http_reply *reply,
                              struct muster_err *err);
@@ -43,6 +44,6 @@ int stream_port_forward(struct streams *streams, const json_t *pod,
                         const struct http_request *request, struct http_reply *reply,
                         struct muster_err *err);
 
-/* The first of `protocols` that the client offers; NULL with an error. */
+/* Returns the first of `protocols` that the client offers; NULL with an error if there is none. */
 const char *stream_protocol(const struct http_request *request, const char *const *protocols,
                             struct muster_err *err);

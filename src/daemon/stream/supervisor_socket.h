@@ -7,8 +7,8 @@
 
 #include <jansson.h>
 
-/* packet: what the supervisor is to do with its end. type: SOCK_STREAM or SOCK_SEQPACKET. *ret_fd
- * is the caller's. */
+/* Makes a socket pair. packet: what the supervisor must do with its end. type: SOCK_STREAM or
+ * SOCK_SEQPACKET. *ret_fd is the caller's end, which the caller closes. */
 int supervisor_socket(const struct home *home, const json_t *pod,
                       const struct handover_packet *packet, int type, int *ret_fd,
                       struct muster_err *err);
