@@ -46,7 +46,7 @@ static void a_server_is_signed_by_its_authority_and_no_other(void **state)
     certificate_pair_done(&first);
 }
 
-/* A server's certificate signs nothing, though its key can. */
+/* A server's certificate cannot sign others, although its key can sign. */
 static void only_an_authority_signs(void **state)
 {
     (void)state;

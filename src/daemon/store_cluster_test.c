@@ -11,7 +11,7 @@ struct world {
     uv_loop_t loop;
     struct store *store;
     struct cluster *cluster;
-    char told[512]; /* by watches and answers, in order */
+    char told[512]; /* what watches and answers reported, in order */
 };
 
 static int set_up(void **state)
@@ -140,7 +140,7 @@ static void a_watch_lists_and_follows(void **state)
     assert_int_equal(w->cluster->backend->watch(w->cluster, &scope, on_change, w, &watch, NULL), 0);
     run(w, "begin object synced ");
     create(w, "b");
-    run(w, "object ok "); /* shown before it is answered */
+    run(w, "object ok "); /* the watch reports it before the request is answered */
     send_it(w, (struct cluster_request){.verb = CLUSTER_DELETE, .name = "b"});
     run(w, "gone ok ");
     w->cluster->backend->unwatch(watch);

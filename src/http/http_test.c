@@ -34,10 +34,10 @@ struct world {
     uv_loop_t loop;
     struct http_server *server;
     struct http_reply *held; /* the reply of /hold and /stream */
-    int open;                /* streams whose client is there */
+    int open;                /* streams whose client is connected */
     int gone;
-    size_t written;                         /* by /flood */
-    const struct certificate_pair *renewed; /* /renew brings it into use */
+    size_t written;                         /* bytes that /flood has written */
+    const struct certificate_pair *renewed; /* the certificate that /renew sets */
     bool child_gone;
     int child_status;
     struct muster_err err;
@@ -53,7 +53,7 @@ static void note_gone(void *arg)
     w->held = NULL;
 }
 
-/* Fills the queue until it is full; on_drained comes back here. */
+/* Writes until the queue is full; on_drained calls it again. */
 static void flood(void *arg)
 {
     struct world *w = arg;
@@ -78,7 +78,8 @@ static void stream(struct world *w, struct http_reply *reply)
     assert_int_equal(http_reply_start(reply, 200, "text/plain"), 0);
 }
 
-/* Echoes what comes within one read, then closes. Who left before it was answered sends nothing. */
+/* Echoes what one read returns, then closes. A client that left before it was answered gets
+ * nothing. */
 static void echo(void *arg, int fd)
 {
     struct world *w = arg;
@@ -170,7 +171,7 @@ static void on_tick(uv_timer_t *timer)
     }
 }
 
-/* Runs the loop until done(w), for test_limit_ms() at most. */
+/* Runs the loop until done(w), at most for test_limit_ms(). */
 static void run_until(struct world *w, bool (*done)(const struct world *))
 {
     uv_timer_t tick;
@@ -236,7 +237,7 @@ static int dial(const struct world *w)
     return connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 ? fd : -1;
 }
 
-/* Sends, and reads until the text `until` came (or, NULL, the end); static buffer. */
+/* Sends, and reads until `until` has come (NULL: until the end); returns a static buffer. */
 static const char *converse(int fd, const char *text, const char *until)
 {
     static char got[4 << 20];
@@ -270,7 +271,7 @@ static int ask_twice(struct world *w)
     return 0;
 }
 
-/* What would be cut, or is in no name, reaches no route. */
+/* A target that would be cut, or that no name can contain, reaches no route. */
 static int ask_for_no_text(struct world *w)
 {
     static const char *const targets[] = {"/a%00b", "/a?q=x%00y", "/a%ff", "/a?q=%c3", "/%C3%28"};
@@ -289,7 +290,7 @@ static int ask_for_no_text(struct world *w)
     return 0;
 }
 
-/* It would become a separator of the path; in a query it is data. */
+/* In the path it would become a separator; in a query it is data. */
 static int ask_for_encoded_slashes(struct world *w)
 {
     static const char *const targets[] = {"/a%2Fb", "/%2f", "/a/b%2Fstatus?q=x"};
@@ -304,7 +305,7 @@ static int ask_for_encoded_slashes(struct world *w)
     return 0;
 }
 
-/* libmicrohttpd itself has no answer to so many. */
+/* libmicrohttpd itself never answers a request with so many. */
 static int ask_with_many_parameters(struct world *w)
 {
     static const int counts[] = {100, 101, 961, 5000};
@@ -326,7 +327,7 @@ static int ask_with_many_parameters(struct world *w)
     return 0;
 }
 
-/* Of a body that is said to be endless nothing is waited for. */
+/* The server does not wait for a body that is announced as endless. */
 static int say_what_is_no_body(struct world *w)
 {
     static const struct {
@@ -382,15 +383,15 @@ static int come_when_it_is_full(struct world *w)
 
 enum { PLACES = 16, SHARE = PLACES / 8, SLOW_MS = 200 };
 
-/* True when the server closes the connection before it has said anything. */
+/* Whether the server closes the connection before it has sent anything. */
 static bool is_turned_away(int fd)
 {
     char byte;
     return recv(fd, &byte, 1, 0) <= 0;
 }
 
-/* Not the owner: the first so many are served, the next one is turned away, and gets in when one
- * has left. */
+/* As a user who is not the owner: the share is served, the next connection is refused, and one is
+ * accepted again when another has left. */
 static int stay_within_the_share(struct world *w)
 {
     static const char ask[] = "GET /x HTTP/1.1\r\nHost: h\r\n\r\n";
@@ -401,7 +402,7 @@ static int stay_within_the_share(struct world *w)
     }
     EXPECT(is_turned_away(dial(w)));
     close(inside[0]);
-    for (;;) { /* until the server has noticed */
+    for (;;) { /* until the server has noticed that one has left */
         int fd = dial(w);
         (void)send(fd, ask, sizeof ask - 1, MSG_NOSIGNAL);
         bool refused = is_turned_away(fd);
@@ -421,7 +422,7 @@ static int take_every_place(struct world *w)
     return 0;
 }
 
-/* A byte at a time, for as long as the server takes it: each one is progress. */
+/* Sends a byte at a time, as long as the server accepts it: each byte is progress. */
 static int send_slowly(int fd, const char *beginning)
 {
     EXPECT(send(fd, beginning, strlen(beginning), MSG_NOSIGNAL) == (ssize_t)strlen(beginning));
@@ -447,7 +448,7 @@ static int send_nothing(struct world *w)
     return is_turned_away(dial(w)) ? 0 : 1;
 }
 
-/* Longer than any limit: they are of what the client sends, not of what it waits for. */
+/* Waits longer than any limit: limits are for what the client sends, not for the answer. */
 static int wait_for_an_answer(struct world *w)
 {
     int fd = dial(w);
@@ -458,7 +459,7 @@ static int wait_for_an_answer(struct world *w)
     return 0;
 }
 
-/* The headers come at once, before a first byte of the body. */
+/* The headers are sent at once, before the first byte of the body. */
 static int open_and_leave(struct world *w)
 {
     for (int i = 0; i < CLIENTS; i++) {
@@ -629,7 +630,7 @@ static int tls_open(const struct world *w, const char *cert_pem, gnutls_session_
     return 0;
 }
 
-/* Reads until `until` came. */
+/* Reads until `until` has come. */
 static int tls_say(gnutls_session_t session, const char *path, const char *token, const char *until,
                    char *ret, size_t room)
 {
@@ -654,7 +655,7 @@ static int tls_ask(const struct world *w, const char *cert_pem, const char *toke
     return tls_say(session, "/x", token, until, ret, room);
 }
 
-/* What a handshake that offers one version only comes to. */
+/* Returns the result of a handshake that offers only one version. */
 static int shake_hands(struct world *w, const char *priority)
 {
     gnutls_certificate_credentials_t any;
@@ -747,7 +748,7 @@ static int visit_before_there_is_one(struct world *w)
     return 0;
 }
 
-/* A connection goes on with the one it has; the next one gets the other. */
+/* An open connection keeps its certificate; the next connection gets the other one. */
 static int visit_while_it_changes(struct world *w)
 {
     gnutls_session_t before;
@@ -795,7 +796,7 @@ static int visit_and_leave_http(struct world *w)
     EXPECT(strstr(head, " 101 ") && strstr(head, "Upgrade: echo"));
     EXPECT(strcmp(converse(fd, "hello", NULL), "hello") == 0);
     close(fd);
-    fd = dial(w); /* one that leaves before it is answered */
+    fd = dial(w); /* a client that leaves before it is answered */
     static const char request[] = "POST /upgrade HTTP/1.1\r\nHost: x\r\n\r\n";
     EXPECT(send(fd, request, sizeof request - 1, MSG_NOSIGNAL) == (ssize_t)sizeof request - 1);
     close(fd);
@@ -820,7 +821,7 @@ static void a_connection_leaves_http_behind(void **state)
     world_done(&w);
 }
 
-/* The kernel takes a connection before anybody accepts it. */
+/* The kernel accepts a connection before the server does. */
 static bool connects(const char *host, int port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};

@@ -114,7 +114,7 @@ static size_t trace(char *into, size_t used, const struct spdy_event *event)
         }
         n += snprintf(at + n, room - (size_t)n, "\n");
         break;
-    case SPDY_DATA: /* pieces of one frame run together */
+    case SPDY_DATA: /* pieces of one frame are joined */
         n = snprintf(at, room, "%.*s%s", (int)event->count, event->bytes,
                      event->last ? " last\n" : "");
         break;
@@ -125,7 +125,8 @@ static size_t trace(char *into, size_t used, const struct spdy_event *event)
     return used + (size_t)n;
 }
 
-/* The trace of what was read in pieces of `step` bytes, ending with "refused" where it was. */
+/* Returns the trace of reading in pieces of `step` bytes, ending with "refused" if they were
+ * refused. */
 static const char *read_all(const char *bytes, size_t count, size_t step)
 {
     static char text[TRACE_BYTES];
@@ -213,7 +214,7 @@ static void test_what_is_refused(void **state)
         {"\x80\x03\x00\x06\0\0\0\x03\0\0\x07", 11},               /* a short PING */
         {"\x80\x03\x00\x01\0\xff\xff\xff", 8},                    /* 16 MiB of headers */
         {"\x80\x03\x00\x01\0\0\0\x0a\0\0\0\x01\0\0\0\0\0\0", 18}, /* no headers at all */
-        {"\x80\x03\x00\x08\0\0\0\x08\0\0\0\x01rubb", 16},         /* no zlib */
+        {"\x80\x03\x00\x08\0\0\0\x08\0\0\0\x01rubb", 16},         /* not zlib */
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -221,7 +222,7 @@ static void test_what_is_refused(void **state)
     }
 }
 
-/* A few bytes that become many; lengths that say more than is there. */
+/* A few bytes that expand to many; lengths that exceed the bytes. */
 static void test_headers_that_lie(void **state)
 {
     static const char zeros[SPDY_HEADER_BYTES_MAX];
@@ -249,7 +250,7 @@ static void test_headers_that_lie(void **state)
     }
 }
 
-/* A client's inflater, without our dictionary, as none is said to be needed. */
+/* The inflater of a client, without our dictionary, because the stream does not ask for one. */
 static void test_replies_are_one_zlib_stream(void **state)
 {
     struct spdy_encoder encoder = {0};

@@ -27,7 +27,7 @@ static void test_a_message_in_one_frame(void **state)
     assert_memory_equal(piece.bytes, "Hello", 5);
 }
 
-/* The pieces, whatever arrives at once, are the message. */
+/* The pieces together are the message, however its bytes arrive. */
 static void test_a_message_that_comes_byte_by_byte(void **state)
 {
     (void)state;
@@ -79,8 +79,8 @@ static void test_what_is_no_frame_of_a_client(void **state)
     static const unsigned char wrong[][14] = {
         {0x81, 0x05, 'H', 'e', 'l', 'l', 'o'},               /* no mask */
         {0xc1, 0x85},                                        /* a reserved bit */
-        {0x83, 0x80},                                        /* an opcode of no meaning */
-        {0x80, 0x80},                                        /* a continuation of nothing */
+        {0x83, 0x80},                                        /* an opcode without a meaning */
+        {0x80, 0x80},                                        /* a continuation without a message */
         {0x09, 0x80},                                        /* a ping in fragments */
         {0x89, 0xfe, 0, 200},                                /* a long ping */
         {0x82, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4}, /* 2^63 bytes and more */

@@ -31,7 +31,7 @@ static void test_who_asks_for_a_websocket(void **state)
     }
 }
 
-/* Our order decides; a name is compared whole. */
+/* The order of our list decides; names are compared as a whole. */
 static void test_the_subprotocol(void **state)
 {
     (void)state;

@@ -44,7 +44,7 @@ static void expect(struct agent_state *agent, struct agent_event event, const ch
 #define REMOVED(n, s) ((struct agent_event){.kind = AGENT_REMOVED, .pod = (n), .settled = (s)})
 #define SIMPLE(k) ((struct agent_event){.kind = AGENT_##k})
 
-/* The first pod of the first job, until its containers may start. */
+/* Brings the first pod of the first job to the state in which its containers may start. */
 static void run_pod(struct agent_state *agent)
 {
     expect(agent, SEEN("d/a", "A", "J"), "admit 2");
@@ -69,7 +69,7 @@ static void pods_of_a_job_share_its_supervisor(void **state)
 {
     run_pod(*state);
     expect(*state, SEEN("d/b", "B", "J"), "admit 3");
-    expect(*state, OF_POD(ADMITTED, 3), "feed 3 adopted"); /* it is ready already */
+    expect(*state, OF_POD(ADMITTED, 3), "feed 3 adopted"); /* the job is ready already */
     expect(*state, FED(3), "place 3");
     expect(*state, FED(2, .finished = true), "keep 2");
     expect(*state, OF_POD(KEPT, 2), "let go 2");
@@ -83,7 +83,7 @@ static void a_deleted_pod_goes_with_its_object(void **state)
     run_pod(*state);
     expect(*state, SEEN("d/a", "A", "J", DELETED(30)), "feed 2 delete");
     expect(*state, FED(2, .status = AGENT_STATUS_TAKEN), "");
-    expect(*state, SEEN("d/a", "A", "J", DELETED(30)), ""); /* told before */
+    expect(*state, SEEN("d/a", "A", "J", DELETED(30)), ""); /* the machine knows it already */
     expect(*state, SEEN("d/a", "A", "J", DELETED(5)), "feed 2 delete");
     expect(*state, FED(2), "");
     expect(*state, OF_POD(NEWS, 2), "feed 2 news");
@@ -92,7 +92,7 @@ static void a_deleted_pod_goes_with_its_object(void **state)
     expect(*state, REMOVED(2, true), "let go 2, end job 1");
 }
 
-/* Nobody else would remove the object of one that is deleted between its end and its leaving. */
+/* A pod that is deleted while its object is written down: nobody else would remove the object. */
 static void one_deleted_while_its_remains_are_written_goes_with_its_object(void **state)
 {
     run_pod(*state);
@@ -112,7 +112,7 @@ static void another_pod_of_the_same_name_ends_the_former(void **state)
     expect(*state, FED(3, .gone = true), "keep 3");
 }
 
-/* The controller before us died meanwhile. */
+/* The earlier controller died during the deletion. */
 static void a_pod_that_was_being_deleted_is_looked_after_or_discarded(void **state)
 {
     expect(*state, SEEN("d/a", "A", "J", .deleting = true, .may_have_run = false), "discard");
@@ -135,7 +135,7 @@ static void one_that_leaves_before_its_supervisor_is_ready_ends_it(void **state)
     expect(*state, OF_POD(KEPT, 2), "remove 2");
     expect(*state, REMOVED(2, true), "let go 2, end job 1");
     expect(*state, OF_JOB(READY, 1), "");
-    expect(*state, SEEN("d/b", "B", "J"), ""); /* waits */
+    expect(*state, SEEN("d/b", "B", "J"), ""); /* waits until the job is closed */
     expect(*state, OF_JOB(ENDED, 1), "close job 1");
     expect(*state, SEEN("d/b", "B", "J"), "admit 4");
 }
@@ -161,7 +161,7 @@ static void too_few_gpus_are_told_once_and_waited_for(void **state)
     expect(*state, FED(3), "place 3");
     expect(*state, OF_POD(NOT_PLACED, 3), "tell 3");
     expect(*state, SIMPLE(ROOM_MADE), "place 3");
-    expect(*state, SIMPLE(ROOM_MADE), ""); /* it is asking */
+    expect(*state, SIMPLE(ROOM_MADE), ""); /* the pod is being placed already */
     expect(*state, OF_POD(NOT_PLACED, 3), "");
     expect(*state, SEEN("d/b", "B", "J", DELETED(1)), "feed 3 delete");
     expect(*state, SIMPLE(ROOM_MADE), "");
@@ -190,7 +190,7 @@ static void debts_are_paid_one_after_the_other_until_one_cannot_be(void **state)
     expect(*state, OF_POD(KEPT, 2), "remove 2");
     expect(*state, REMOVED(2, false), "retry soon");
     expect(*state, SIMPLE(RETRY), "remove 2, look again");
-    expect(*state, REMOVED(2, false), "retry soon"); /* 3 would be no better off */
+    expect(*state, REMOVED(2, false), "retry soon"); /* pod 3 would fail too */
     expect(*state, SIMPLE(RETRY), "remove 2, look again");
     expect(*state, REMOVED(2, true), "let go 2, write 3");
     expect(*state, WROTE(3, TAKEN), "keep 3");
@@ -201,8 +201,8 @@ static void a_lost_supervisor_is_told_to_all_its_pods_and_followed_by_a_new_one(
     run_pod(*state);
     expect(*state, SEEN("d/b", "B", "J"), "admit 3");
     expect(*state, OF_JOB(LOST, 1), "feed 2 lost");
-    expect(*state, OF_POD(ADMITTED, 3), "feed 3 lost"); /* it came meanwhile */
-    expect(*state, SEEN("d/c", "C", "J"), "");          /* waits until they have left */
+    expect(*state, OF_POD(ADMITTED, 3), "feed 3 lost"); /* the supervisor was lost before */
+    expect(*state, SEEN("d/c", "C", "J"), "");          /* waits until the others have left */
     expect(*state, FED(2, .finished = true, .status = AGENT_STATUS_TAKEN), "keep 2");
     expect(*state, FED(3, .finished = true, .status = AGENT_STATUS_TAKEN), "keep 3");
     expect(*state, OF_POD(KEPT, 2), "let go 2");

@@ -36,7 +36,7 @@ static void create(struct world *w)
     }
 }
 
-/* At once, or with a grace period; a second time with less. */
+/* Deletes a pod at once, or with a grace period; a second time with a shorter one. */
 static void delete (struct world *w)
 {
     struct world_object *object = &w->objects[world_chance(w, WORLD_NAMES)];
@@ -97,8 +97,8 @@ static void stop_agent(struct world *w)
     agent_state_done(&w->agent);
 }
 
-/* Not while a status is owed, too: a full disk and a controller that dies are one fault too many.
- */
+/* Does nothing while a status must still be written: a full disk and a controller that dies are one
+ * fault too many. */
 static void crash(struct world *w)
 {
     w->store_fails = false;
@@ -111,7 +111,7 @@ static void crash(struct world *w)
     memset(w->held, 0, sizeof w->held);
     assert_true(agent_state_init(&w->agent));
     world_look_again(w);
-    for (size_t left = w->count; left > 0; left--) { /* in one turn, before anybody is heard */
+    for (size_t left = w->count; left > 0; left--) { /* one turn, without answers between */
         world_handle(w);
     }
 }

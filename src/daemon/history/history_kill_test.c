@@ -33,8 +33,8 @@ static void check_run(struct world *w)
     assert_false(world_has(w, "history/default/j/1/logs/pod/pytorch/0/spec.json"));
 }
 
-/* The next controller: what the killed one began is finished or undone; then the job goes at last.
- */
+/* Checks what the next controller does: it finishes or undoes what the killed one began, and then
+ * the job can be deleted. */
 static void check_after(struct world *w, const char *uid, int *kept)
 {
     char path[128];
@@ -95,14 +95,14 @@ static bool enters_change(pid_t thread)
            info.op == PTRACE_SYSCALL_INFO_ENTRY && changes_something(info.entry.nr);
 }
 
-/* Lets the child run until it is about to change something for the N-th time, then kills it. False:
- * it came through. */
+/* Lets the child run until it is about to make its N-th change, then kills it. Returns false if it
+ * ended before. */
 static bool kill_at(pid_t child, int point)
 {
     int status = 0, passed = 0;
     assert_int_equal(waitpid(child, &status, 0), child);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
-        skip(); /* nobody may be traced here */
+        skip(); /* tracing is not permitted here */
     }
     assert_int_equal(ptrace(PTRACE_SETOPTIONS, child, NULL,
                             PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL),

@@ -111,7 +111,7 @@ static bool run_has(const struct world *w, const char *file, const char *text)
     return strstr(content, text);
 }
 
-/* Its pod is gone before it is, and a controller may be gone in between. */
+/* The pod is deleted before its job, perhaps under an earlier controller. */
 static void a_job_that_outlives_its_pods_is_kept_with_them(void **state)
 {
     struct world *w = *state;
@@ -183,7 +183,7 @@ static void the_oldest_runs_go(void **state)
         {ns, a, 1, 100, 10, false},
         {ns, b, 1, 150, 10, false},
         {ns, a, 2, 200, 10, false},
-        {ns, a, 3, 50, 10, false}, /* the clock was put back */
+        {ns, a, 3, 50, 10, false}, /* the clock was set back */
     };
     const struct history_limits by_name = {2, 100, 1000}, by_count = {10, 2, 1000},
                                 by_bytes = {10, 100, 25}, none = {0, 0, 0};

@@ -14,7 +14,7 @@ static bool is_there(const struct world *w, const char *uid)
     return world_has(w, path);
 }
 
-/* Looks, and lets what was begun come to its end. */
+/* Looks, and lets the work that was begun end. */
 static void look_in_vain(struct world *w, const char *uid)
 {
     for (int i = 0; i < LOOKS; i++) {
@@ -69,7 +69,7 @@ static void it_stays_while_a_pod_of_it_is_in_the_store(void **state)
     world_wait_gone(w, uid);
 }
 
-/* A pod of no job has a folder of its own uid. */
+/* A pod without a job has a folder named by its own uid. */
 static void a_lone_pods_folder_goes_with_it(void **state)
 {
     struct world *w = *state;
@@ -94,7 +94,7 @@ static void a_new_controller_removes_what_was_marked_and_nothing_else(void **sta
     char uid[64];
     world_add_job(w, "a", uid);
     world_write(w, "jobs/marked/deleted", "");
-    world_write(w, "jobs/unknown/supervisor.log", ""); /* of a store that was moved away */
+    world_write(w, "jobs/unknown/supervisor.log", ""); /* from a store that was moved away */
     world_close(w);
     world_open(w);
     world_wait_gone(w, "marked");

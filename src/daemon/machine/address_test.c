@@ -26,7 +26,7 @@ static void only_the_jobs_own_addresses_change(void **state)
         {"PEER", "mnist-master-0", NULL},
         {"MUSTER_COORDINATOR", "tcp:mnist-master-0:23456", "tcp:127.0.0.1:21000"},
         {"MUSTER_COORDINATOR", "tcp:mnist-master-0:777", "tcp:127.0.0.1:777"},
-        {"MUSTER_COORDINATOR", "tcp:10.0.0.1:23456", NULL}, /* of another machine */
+        {"MUSTER_COORDINATOR", "tcp:10.0.0.1:23456", NULL}, /* on another machine */
         {"MUSTER_COORDINATOR", "unix:/run/mnist", NULL},
         {"MUSTER_COORDINATOR", "tcp:", NULL},
         {"MUSTER_COORDINATOR", "", NULL},

@@ -9,7 +9,7 @@
 
 enum { TASKS_MAX = 3 };
 
-/* Written by one thread at a time: the loop's, and the one that works. */
+/* Written by one thread at a time: the loop's, or the one that works. */
 struct log {
     uv_loop_t loop;
     struct disk *disk;
@@ -108,7 +108,7 @@ static void one_that_is_done_may_bring_another(void **state)
     assert_string_equal(log->text, "a.z.a.b.z.");
 }
 
-/* Nothing is forgotten, and nothing grows. */
+/* No task is lost, and the queue does not grow. */
 static void what_does_not_fit_is_done_at_once(void **state)
 {
     struct log *log = *state;

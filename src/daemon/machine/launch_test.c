@@ -11,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a test changes. */
+/* The data that a test changes. */
 struct scene {
-    const char *job; /* NULL: a pod of no job */
-    const char *pod; /* further members of its spec */
+    const char *job; /* NULL: a pod without a job */
+    const char *pod; /* more members of its spec */
     const char *container;
     const char *gpus;
     bool hide_gpus;
-    const char *environment; /* the bytes of its file; NULL: it has none */
+    const char *environment; /* content of the environment's file; NULL: there is no file */
     size_t environment_bytes;
 };
 
@@ -138,7 +138,7 @@ static void the_containers_user_comes_before_the_pods(void **state)
     expect(spec, "cwd", "/tmp");
 }
 
-/* A name that was given is the file's: here it is only taken out. What a launcher sets stays. */
+/* A variable given by name is in the file: here it is only removed. What a launcher sets stays. */
 static void what_was_given_by_name_wins_but_over_ours(void **state)
 {
     static const char bytes[] = "SHELL_ONLY=s\0\0LEVEL=given\0RANK=given\0"; /* after "" : given */
@@ -180,7 +180,8 @@ static void a_stall_is_the_jobs_or_a_minute(void **state)
     expect(of_own, "stallMs", "5000");
 }
 
-/* ENOENT is tried again: it may still come. An environment that is gone will not. */
+/* ENOENT is tried again: the object may still be created. An environment that is gone will not come
+ * back. */
 static void what_is_missing_is_named(void **state)
 {
     const struct scene map = {.container =

@@ -90,7 +90,7 @@ static void claims_are_kept_under_their_namespace(void **state)
     muster_auto(free) char *all = file_join(*state, "volumes");
     struct stat info;
     assert_int_equal(stat(all, &info), 0);
-    assert_int_equal(info.st_mode & 0777, 0700); /* whoever may enter the folder above */
+    assert_int_equal(info.st_mode & 0777, 0700); /* although others may enter the folder above */
     assert_string_equal(doc_text(mounts, "0.hostPath", ""), expected);
     assert_true(file_exists(expected));
 }

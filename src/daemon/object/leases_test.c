@@ -45,7 +45,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* A job under that lease (NULL: none), with a pod that runs. */
+/* Adds a job with this lease (NULL: none), and a pod that runs. */
 static void add_job(struct world *w, const char *name, const char *lease, bool finished)
 {
     muster_auto(doc) json_t *stored = NULL;
@@ -69,7 +69,7 @@ static json_t *get(const struct world *w, const char *resource, const char *name
     return store_get(w->store, key, &object, NULL) == 0 ? object : NULL;
 }
 
-/* Why it is to stop; "" when it is not. */
+/* Checks why the job must stop; "" if it must not. */
 static void expect(const struct world *w, const char *name, const char *why)
 {
     muster_auto(doc) json_t *job = get(w, "pytorchjobs", name);
@@ -84,7 +84,7 @@ static bool has_live_pod(const struct world *w, const char *name)
     return pod && !doc_at(pod, "metadata.deletionTimestamp");
 }
 
-/* The number of a process that was, and is no more. */
+/* Returns the number of a process that has ended. */
 static int dead_pid(void)
 {
     pid_t pid = fork();
@@ -116,10 +116,10 @@ static void the_last_connection_ends_its_jobs_and_no_others(void **state)
     expect(w, "other", "");
     expect(w, "free", "");
     assert_true(has_live_pod(w, "other"));
-    leases_closed(w->leases, lease); /* one that is not open */
+    leases_closed(w->leases, lease); /* a lease that is not open */
 }
 
-/* cleanPodPolicy None: what runs on goes, the job stays as it ended. */
+/* cleanPodPolicy None: the pods that still run are deleted, the job stays as it ended. */
 static void of_a_finished_job_only_the_pods_go(void **state)
 {
     struct world *w = *state;

@@ -14,15 +14,15 @@
 
 #define ENVIRONMENT "environments/0123456789abcdef0123456789abcdef"
 
-/* A disk whose fsync takes until it is released. */
+/* A disk whose fsync waits until it is released. */
 static struct {
     bool held;
     pthread_t loop_thread;
-    bool on_loop; /* the loop's thread waited for it */
+    bool on_loop; /* the loop's thread has waited for it */
     sem_t released;
 } disk;
 
-/* In place of libc's. */
+/* Replaces libc's function. */
 int fsync(int fd)
 {
     (void)fd;
@@ -82,7 +82,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* The status; *ret the answer. `body` is JSON with ' for ". */
+/* Returns the status; *ret is the answer. `body` is JSON with ' instead of ". */
 static int call(struct scene *s, const char *method, const char *rest, const char *body,
                 json_t **ret)
 {
@@ -149,7 +149,7 @@ static void the_status_counts_what_lives(void **state)
     assert_string_equal(doc_text(after, "serverError", ""), "no TLS here");
 }
 
-/* `muster up` holds for the next controller, too. */
+/* `muster up` is also valid for the next controller. */
 static void keep_is_kept_over_a_restart(void **state)
 {
     struct scene *s = *state;
@@ -243,7 +243,7 @@ static void an_environments_name_is_no_path(void **state)
     assert_int_equal(call(*state, "DELETE", "environments/nobody", NULL, NULL), 200);
 }
 
-/* A client whose environment waits for the disk, which is held. */
+/* Begins the request of a client whose environment waits for the disk, which is held. */
 static void begin_put(struct scene *s, struct fake_reply *reply)
 {
     static const char list[] = "A=b\0";
@@ -255,7 +255,7 @@ static void begin_put(struct scene *s, struct fake_reply *reply)
     s->hooks.muster(s->hooks.arg, ENVIRONMENT, &request, &reply->reply);
 }
 
-/* The loop runs until all work is done, and not until a timer has come. */
+/* Lets the loop end when all work is done, without waiting for timers. */
 static void leave_timer(uv_handle_t *handle, void *unused)
 {
     (void)unused;
@@ -267,7 +267,7 @@ static void leave_timer(uv_handle_t *handle, void *unused)
 static void release_disk(struct scene *s)
 {
     assert_int_equal(sem_post(&disk.released), 0);
-    assert_int_equal(sem_post(&disk.released), 0); /* the file's, and its folder's */
+    assert_int_equal(sem_post(&disk.released), 0); /* the fsync of the file, and of its folder */
     uv_walk(&s->api.loop, leave_timer, NULL);
     uv_run(&s->api.loop, UV_RUN_DEFAULT);
     disk.held = false;
@@ -301,7 +301,7 @@ static void a_client_that_goes_while_the_disk_is_slow_is_not_answered(void **sta
     fake_done(&put);
 }
 
-/* A run that is kept; returns its folder, which the caller frees. */
+/* Makes a run in the history; returns its folder, which the caller frees. */
 static char *keep_run(struct scene *s)
 {
     const struct history_run run = {"default", "a", 7};
@@ -334,7 +334,7 @@ static void runs_are_removed_while_other_requests_are_answered(void **state)
     assert_int_equal(call(s, "GET", "status", NULL, NULL), 200);
     assert_false(disk.on_loop);
     assert_false(removal.ended);
-    assert_true(file_exists(folder)); /* its number is kept first, on the disk */
+    assert_true(file_exists(folder)); /* the number must be on the disk first */
     release_disk(s);
     assert_int_equal(removal.status, 200);
     assert_int_equal(doc_parse(removal.bytes.data, removal.bytes.used, &answer, NULL), 0);

@@ -84,7 +84,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* The object's uid; its caller frees it. */
+/* Adds an object and returns its uid, which the caller frees. */
 static char *add(struct scene *s, const char *resource, const char *text)
 {
     muster_auto(doc) json_t *object = parse(text);
@@ -100,7 +100,7 @@ static void add_pod(struct scene *s, const char *job_uid, char **ret_text)
     uid = add(s, "pods", *ret_text);
 }
 
-/* Who opens the store after this finds the object and cannot read it. */
+/* Damages the object: it can still be found, but not be read. */
 static void damage(struct scene *s, const char *resource, const char *name)
 {
     sqlite3 *db = NULL;
@@ -116,7 +116,7 @@ static void damage(struct scene *s, const char *resource, const char *name)
     open_all(s);
 }
 
-/* The answer's status; its text is in s->reply.bytes. */
+/* Returns the answer's status; the text is in s->reply.bytes. */
 static int call(struct scene *s, const char *method, const char *rest, const char *body)
 {
     const struct http_request request = {
@@ -135,7 +135,7 @@ static void expect_said(struct scene *s, const char *words)
     }
 }
 
-/* What the agent keeps of a pod before it deletes it. */
+/* Writes what the agent keeps of a pod before it deletes it. */
 static void keep_pod(struct scene *s, const char *job_uid, const char *text)
 {
     muster_auto(doc) json_t *pod = parse(text);
@@ -190,7 +190,7 @@ static void who_cannot_tell_what_runs_does_not_say_that_nothing_does(void **stat
     struct scene *s = *state;
     muster_auto(free) char *job = add(s, "pytorchjobs", STORED_JOB("j", "Running"));
     damage(s, "pytorchjobs", "j");
-    assert_int_equal(call(s, "GET", "status", ""), 200); /* `muster down` needs its pid */
+    assert_int_equal(call(s, "GET", "status", ""), 200); /* `muster down` needs the pid in it */
     expect_said(s, "\"storeError\":\"the store ");
     assert_null(strstr(s->reply.bytes.data, "\"jobs\":"));
     assert_int_equal(call(s, "POST", "shutdown", "{\"jobs\": \"end\"}"), 500);

@@ -4,7 +4,7 @@
 #include "base/testing/test.h"
 #include "daemon/stream/channels.h"
 
-/* Input that comes in pieces is given in pieces; the first byte alone says nothing. */
+/* Input that comes in pieces is given in pieces; the first byte alone means nothing. */
 static void test_standard_input(void **state)
 {
     (void)state;
@@ -50,7 +50,7 @@ static void test_the_end_of_the_input(void **state)
     assert_int_equal(data.bytes[0], CHANNEL_STDIN);
 }
 
-/* What is too long, empty, or of a channel that clients do not write. */
+/* Messages that are too long, empty, or on a channel on which clients do not write. */
 static void test_what_says_nothing(void **state)
 {
     (void)state;
