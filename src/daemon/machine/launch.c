@@ -250,8 +250,8 @@ static int pull_secrets(const struct launch *l, char **ret, struct muster_err *e
     return r;
 }
 
-/* Returns the controller's own environment, if the job has no file, overwritten by `env` (may be
- * NULL). New reference. */
+/* Returns `env` (may be NULL); if the job has no file, with the controller's own variables below
+ * it. New reference. */
 static json_t *over_own(const struct launch *l, const json_t *env)
 {
     json_t *all = l->environment_file ? json_object() : shell_variables_capture(environ);
