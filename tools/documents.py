@@ -1,4 +1,4 @@
-"""What documents name is there: links and anchors, commands and options of muster, environment variables.
+"""Checks that what documents name exists: links and anchors, commands and options of muster, environment variables.
 
 Used by tools/check. Each check_… yields (line, what is wrong); none prints.
 """
@@ -13,17 +13,17 @@ HEADING = re.compile(r'^#{1,6}\s+(.*?)\s*#*$')
 COMMAND = re.compile(r'(?:^|[|;&(]\s*|\$ )\s*(?:[A-Z_]+=\S* )*(?:[\w./~$-]*/)?muster ([a-z][a-z-]*)([^|;&#>\n]*)')
 MESSAGE = re.compile(r'\bmuster ([a-z]+)((?: +-[\w=-]+| +[A-Z%][\w%:/.=-]*)+)')
 OPTION = re.compile(r'\bOPTION\("([\w-]+)", (?:\'(\w)\'|0)')
-FLAG = re.compile(r'\bFLAG\("([\w-]+)"')  # of ElasticDL's, in either spelling
+FLAG = re.compile(r'\bFLAG\("([\w-]+)"')  # options of ElasticDL's command, in either spelling
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 VARIABLE = re.compile(r'(?<![\w])MUSTER_[A-Z0-9_]*[A-Z0-9](?!\w)')
 READ = re.compile(r'(?:getenv\(|object_set_new\(env, |environ(?:\.get)?[\[(]\s*)["\'](MUSTER_\w+)["\']')
-PROGRAMS = {'daemon', 'keep', 'supervisor'}  # that muster starts itself
+PROGRAMS = {'daemon', 'keep', 'supervisor'}  # programs that muster starts by itself
 KUBECTL = {'dry-run', 'filename', 'output', 'namespace', 'timeout', 'help', 'env', 'name'}  # options that kubectl has, too
-GENERATED = {'--markdown', '--man', '--completion'}  # of `muster help`, for those who build it
+GENERATED = {'--markdown', '--man', '--completion'}  # options of `muster help`, for the build
 
 
 def code_lines(text):
-    """(line, code) of every line in a fence and of every `…` outside."""
+    """Yields (line, code) for every line in a fence and for every `…` outside."""
     fenced = False
     for number, line in enumerate(text.splitlines(), 1):
         if FENCE.match(line):
@@ -36,7 +36,7 @@ def code_lines(text):
 
 
 def prose_lines(text):
-    """(line, text without its code) of every line outside fences."""
+    """Yields (line, text without its code) for every line outside fences."""
     fenced = False
     for number, line in enumerate(text.splitlines(), 1):
         if FENCE.match(line):
@@ -46,7 +46,7 @@ def prose_lines(text):
 
 
 def anchors(text):
-    """The anchors of a page's headings, made as the forges make them."""
+    """Returns the anchors of a page's headings, made as the forges make them."""
     found, seen = set(), {}
     for _, line in prose_lines(text):
         match = HEADING.match(line)
@@ -60,7 +60,7 @@ def anchors(text):
 
 
 def check_links(path, text):
-    """Each relative link leads to a file, and its #anchor to a heading there."""
+    """Each relative link refers to an existing file, and its #anchor to a heading there."""
     for number, line in prose_lines(text):
         line = INLINE.sub('', line)
         for target in LINK.findall(line) + TAG.findall(line):
@@ -75,14 +75,14 @@ def check_links(path, text):
 
 
 def options_in(text):
-    """{'--option', '-o', …} of the OPTION rows in a piece of commands.def."""
+    """Returns {'--option', '-o', …} of the OPTION rows in a part of commands.def."""
     rows = OPTION.findall(text)
     flags = {f'--{name.replace("_", dash)}' for name in FLAG.findall(text) for dash in '-_'}
     return flags | {f'--{name}' for name, _ in rows} | {f'-{letter}' for _, letter in rows if letter}
 
 
 def read_commands(text):
-    """{verb: {'--option', '-o', …}} of commands.def and what it includes, with the options of its macros."""
+    """Returns {verb: {'--option', '-o', …}} of commands.def and the files that it includes, with the options of its macros."""
     commands, macros, verb = {}, {}, None
     for line in text.replace('\\\n', ' ').splitlines():
         start = re.match(r'(?:COMMAND|PROGRAM)\((\w+)', line)
@@ -100,7 +100,7 @@ def read_commands(text):
 
 
 def wrong_options(verb, words, commands):
-    """The options among the words that the verb does not have; what follows -- is another program's."""
+    """Yields the options among the words that the verb does not have; words after -- belong to another program."""
     for word in re.sub(r"'[^']*'|\"[^\"]*\"", 'X', words).split():
         if word == '--':
             return
@@ -124,7 +124,7 @@ def check_commands(text, commands):
 
 
 def check_messages(text, commands):
-    """The same in the texts of a source file, where words may follow: only what looks like options and operands counts."""
+    """The same in the texts of a source file, where words may follow: only words that look like options and operands count."""
     for number, line in enumerate(text.splitlines(), 1):
         for string in STRING.findall(line):
             for verb, words in MESSAGE.findall(string):
@@ -134,7 +134,7 @@ def check_messages(text, commands):
 
 
 def check_advice(text, commands):
-    """What the API, the operator and the kubelet say, kubectl prints, too: it names no option that only muster has."""
+    """Messages of the API, the operator and the kubelet, which kubectl prints, too, name no option that only muster has."""
     only_ours = {word for verb in ('run', 'create') for word in commands[verb] if word.startswith('--')} - {f'--{name}' for name in KUBECTL}
     for number, line in enumerate(text.splitlines(), 1):
         for string in STRING.findall(line):
@@ -144,7 +144,7 @@ def check_advice(text, commands):
 
 
 def variables_read(text):
-    """(line, name) of each environment variable of ours that the source reads, or sets for ranks."""
+    """Yields (line, name) for each environment variable of muster that the source reads, or sets for ranks."""
     for number, line in enumerate(text.splitlines(), 1):
         for name in READ.findall(line):
             yield number, name

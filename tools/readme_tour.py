@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""README.md's commands and files as one bash script, in their order, for who types them without reading.
+"""Prints README.md's commands and files as one bash script, in their order, as a reader would type them.
 
-readme_tour.py [--install] [--kubectl] <README.md: prints the script. It stops at the first command that fails, and is to be started in
-an empty folder; with --install in the clone, whose commands that build come first. The blocks of kubectl are left out unless --kubectl.
+readme_tour.py [--install] [--kubectl] <README.md: prints the script. It stops at the first command that fails, and must be started in
+an empty folder; with --install in the clone, and then the commands that build come first. The blocks of kubectl are left out unless --kubectl.
 """
 import re
 import sys
 
 BLOCK = re.compile(r'^```(\w+)(?: (\S+))?\n(.*?)^```$', re.M | re.S)
-TWO_COMMANDS = re.compile(r'^make (demo|test)\b', re.M)  # which are run by themselves
+TWO_COMMANDS = re.compile(r'^make (demo|test)\b', re.M)  # these are run by themselves
 END = 'END_OF_FILE'
 
 
 def blocks(text):
-    """(language, file name or '', content) of each fenced block."""
+    """Returns [(language, file name or '', content)] for each fenced block."""
     return BLOCK.findall(text)
 
 
@@ -26,7 +26,7 @@ def write_file(name, content):
 
 
 def tour_steps(text, kubectl):
-    """What is typed after the installation."""
+    """Yields the commands that follow the installation."""
     for language, name, content in blocks(text):
         if name:
             yield write_file(name, content)
