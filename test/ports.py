@@ -1,4 +1,4 @@
-"""A port for a test whose program must be told one."""
+"""Finds a port for a test whose program needs one as an argument."""
 import contextlib
 import socket
 

@@ -1,7 +1,7 @@
-"""The real binary in a folder of its own: what the system tests and the tests of the documents share.
+"""Runs the real binary in a separate folder: code that the system tests and the tests of the documents share.
 
-A Muster has a MUSTER_HOME and a working directory of its own. At its end the controller is brought down, and no process of the
-test may be left (their environment or working directory tells).
+A Muster has its own MUSTER_HOME and working directory. At its end the controller is stopped, and no process of the test may be left (they are
+found by their environment or working directory).
 """
 import faulthandler
 import json

@@ -1,4 +1,4 @@
-"""Debian's docker-registry, which wants a password, on a port of its own. An `htpasswd` line is all that it knows of users."""
+"""Debian's docker-registry, which requires a password, on its own port. It knows only the user of one `htpasswd` line."""
 import contextlib
 import json
 import re

@@ -1,4 +1,4 @@
-"""Something that is done again and again beside a test."""
+"""Repeats an action in the background of a test."""
 import threading
 
 from program import LIMIT_S

@@ -1,4 +1,4 @@
-"""Random faults around an elastic job of real processes, and what has to be at its end."""
+"""Random faults around an elastic job of real processes, and the checks at its end."""
 import random
 import signal
 

@@ -1,2 +1,2 @@
-"""Each test has a limit (program.py)."""
+"""Gives each test a limit (program.py)."""
 from program import limited  # noqa: F401

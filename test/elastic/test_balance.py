@@ -1,5 +1,5 @@
-"""Who computes what of a step: each worker its share, and nobody all of it, which would give the same bits, too; a worker that is slower than
-the others fewer micro-batches. What each has computed is in its recording.
+"""Which worker computes what of a step: each worker computes its share, and no worker all of it, which would give the same bits, too; a worker
+that is slower than the others computes fewer micro-batches. Each worker's recording shows what it has computed.
 """
 import collections
 

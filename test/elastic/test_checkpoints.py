@@ -1,4 +1,4 @@
-"""Checkpoints of elastic jobs: every process is killed, the coordinator, too, and the job goes on from the newest one.
+"""Checkpoints of elastic jobs: every process is killed, including the coordinator, and the job goes on from the newest checkpoint.
 
 As in test_faults.py the model is a ledger (each record counts once per epoch) and parameters that have the bits of a quiet run.
 """

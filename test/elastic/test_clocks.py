@@ -1,4 +1,4 @@
-"""Elastic jobs whose clocks are wrong: nothing is decided by what the time of day is, and nobody compares clocks of two processes."""
+"""Elastic jobs whose clocks are wrong: no decision depends on the time of day, and clocks of two processes are never compared."""
 import json
 import signal
 import subprocess

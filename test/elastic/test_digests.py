@@ -1,4 +1,4 @@
-"""A bit that changes by itself, among C workers: who had it is named in the coordinator's log and in its status."""
+"""A bit that changes by itself, among C workers: the coordinator's log and its status name the worker that had it."""
 import json
 
 from job import Job

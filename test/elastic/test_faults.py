@@ -1,7 +1,8 @@
-"""Elastic jobs under real faults: processes that are killed, stopped, asked to leave, joined, and a coordinator that is killed.
+"""Elastic jobs under real faults: processes that are killed or stopped, that leave or join, and a coordinator that is killed.
 
-Whatever happens: weight i of the ledger, which grows by one each time record i is trained, is the number of epochs at the end, and the
-model has the same bits as that of one worker that nobody disturbed, and as a serial replay of the journal (test_serial.py). MUSTER_FAULTS=N: so many faults (100); MUSTER_SEED: which ones.
+After any fault: weight i of the ledger, which grows by one each time record i is trained, is the number of epochs at the end, and the model
+has the same bits as that of one worker without faults, and as a serial replay of the journal (test_serial.py). MUSTER_FAULTS=N: the number of
+faults (100); MUSTER_SEED: the seed that selects them.
 """
 import json
 import os

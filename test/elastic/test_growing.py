@@ -1,5 +1,5 @@
-"""Jobs whose global batch follows their workers: a step has so many micro-batches for each of them, and still every record is trained once
-in every epoch, by every worker, whoever dies, joins or leaves, and wherever a generation begins."""
+"""Jobs whose global batch follows their workers: a step has a fixed number of micro-batches for each worker, and every record is still trained
+once in every epoch, no matter which worker dies, joins or leaves, and where a generation begins."""
 import collections
 import os
 

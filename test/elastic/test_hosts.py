@@ -1,6 +1,6 @@
 """Elastic jobs whose workers are on other hosts (network namespaces) than the coordinator: it can see none of their processes.
 
-Where all of them die nobody is left to tell. Nothing but their own machine's kernel says so then: the port of a dead process refuses.
+If all workers die, none is left to report it. Then only their machine's kernel shows it: the port of a dead process refuses connections.
 """
 import os
 import signal

@@ -1,5 +1,5 @@
-"""A job that ends after so many steps, in the middle of an epoch: exactly those are in its log, and each record of theirs once, whoever dies
-around the last one."""
+"""A job that ends after a given number of steps, in the middle of an epoch: exactly those steps are in its log, and each of their records
+once, whichever worker dies around the last step."""
 import collections
 
 import pytest

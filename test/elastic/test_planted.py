@@ -1,6 +1,6 @@
-"""Mistakes that some draft of the protocol had, compiled into the programs (src/commit/planted.h), fail live, too: workers and a
-coordinator as processes, struck at the instant at which it matters. docs/step-commit.md has the table. The same programs without a mistake
-come through the same script.
+"""Mistakes that earlier drafts of the protocol had, compiled into the programs (src/commit/planted.h), also fail with real processes: workers
+and a coordinator get a fault at the critical moment. docs/step-commit.md has the table. The same programs without a mistake pass the same
+script.
 """
 import pathlib
 import signal

@@ -1,4 +1,4 @@
-"""Records that workers die of: the worker's own crash blames the pass that it had at hand, a kill from outside blames nobody."""
+"""Records that crash workers: a worker's own crash blames the pass that it had at hand, a kill from outside blames no record."""
 import json
 import os
 import re

@@ -1,6 +1,6 @@
-"""The cores that the simulator has are those that are shipped: what live processes told theirs under random faults is told to the same
-cores in a test program (recording.c), and what they answer, and are afterwards, is compared byte for byte. Nor do the programs do anything
-beside them: the journal is what the coordinator's core appended, and workers hear and print only what was decided.
+"""The cores that the simulator tests are those that are shipped: the inputs of live processes' cores under random faults are given to the same
+cores in a test program (recording.c), and their answers, and their final states, are compared byte for byte. The programs also do nothing
+besides the cores: the journal has exactly what the coordinator's core appended, and workers receive and print only what was decided.
 """
 import re
 import subprocess

@@ -1,6 +1,6 @@
-"""What the ledger alone would not tell: a job whose every record counts once, and whose model is wrong. The journal of a job under faults is
-replayed serially, by a process that is told which records each committed step had, and nothing else (serial.c): the bits of the model are
-the same.
+"""A check that the ledger alone cannot make: every record of a job may count once, and the model may still be wrong. The journal of a job
+under faults is replayed serially, by a process that gets only the records of each committed step (serial.c): the bits of the model are the
+same.
 """
 import re
 

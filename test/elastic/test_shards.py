@@ -1,6 +1,6 @@
 """Data sets by leases under real faults: workers and coordinators that are killed while shards are held.
 
-Each worker writes the records whose shard is done; whoever dies, every record of every epoch is there once, and the sums that the
+Each worker writes the records whose shard is done; whichever worker dies, every record of every epoch is written once, and the sums that the
 coordinator keeps are those of all records.
 """
 import collections

@@ -1,4 +1,4 @@
-"""A Service's stand-in: each connection to one address goes to the next of several servers on this machine, as kube-proxy has it."""
+"""Stands in for a Service: each connection to one address is passed to the next of several servers on this machine, as kube-proxy does."""
 import itertools
 import socket
 import threading

@@ -1,5 +1,5 @@
-"""A container that somebody else puts into every pod of a namespace and that never ends, as service meshes and log shippers do: by a policy of the API server,
-so that no webhook has to run.
+"""A container that is added to every pod of a namespace and never ends, as those of service meshes and log shippers: by a policy of the API
+server, so that no webhook has to run.
 """
 from program import wait_for
 

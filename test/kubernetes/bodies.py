@@ -1,5 +1,5 @@
-"""What a controller of muster's sends for a job, as bytes: on the embedded cluster by its own audit (MUSTER_AUDIT), on an API server by a proxy before it.
-Times, uids and versions are not compared; all else is, in its order.
+"""The requests that muster's controller sends for a job, as bytes: on the embedded cluster by its own audit (MUSTER_AUDIT), on an API server
+by a proxy in front of it. Times, uids and versions are not compared; all else is, in its order.
 """
 import http.client
 import json

@@ -1,4 +1,4 @@
-"""buildah, with a store of its own: nothing of it is left at the end."""
+"""buildah, with its own store, which is removed at the end."""
 import contextlib
 import shutil
 import subprocess

@@ -1,5 +1,5 @@
-"""Clients that others wrote, as programs: client-go (clients/main.go) and the kubeflow-training SDK (clients/training.py). Both are made here, pinned, and
-kept in the user's cache; without Go or the network that fails.
+"""Clients of other projects, as programs: client-go (clients/main.go) and the kubeflow-training SDK (clients/training.py). Both are built here
+with pinned versions, and kept in the user's cache; without Go or the network the build fails.
 """
 import fcntl
 import hashlib

@@ -1,5 +1,5 @@
-"""A real kube-apiserver with its etcd, for a test: ports of its own, certificates of its own, an admin's kubeconfig; at the end nothing
-of it is left. The programs come from tools/kubernetes/build.
+"""A real kube-apiserver with its etcd, for a test: it has its own ports and certificates, and an admin's kubeconfig; at the end all of it is
+removed. The programs come from tools/kubernetes/build.
 """
 import base64
 import ctypes

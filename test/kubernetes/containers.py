@@ -1,4 +1,5 @@
-"""What containerd says of the containers of a node's pods: when each began and ended. Its events leave none out, however short it ran."""
+"""When each container of a node's pods began and ended, from containerd's events. They include every container, even one that ran only
+shortly."""
 import calendar
 import collections
 import dataclasses

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""differential [--update] [NAME…]: plays the scenarios (scenarios.py; those named, else all) with Kubeflow's training-operator 1.9.4 and then with
-muster operator, on one real API server with the garbage collector of the real kube-controller-manager. What pods do is said by a small kubelet of
-the test's own (kubelet.py): nothing runs in them. Prints what was seen to differ, and which rule of test/data/differences.json says why; ends with 1
-where no rule does. --update writes the table of docs/differences.md.
+"""differential [--update] [NAME…]: plays the scenarios (scenarios.py; those named, else all) with Kubeflow's training-operator 1.9.4 and then
+with muster operator, on one real API server with the garbage collector of the real kube-controller-manager. A small kubelet of the test
+(kubelet.py) writes the pods' statuses: nothing runs in them. Prints the differences, and the rule of test/data/differences.json that explains
+each; ends with 1 if no rule does. --update writes the table of docs/differences.md.
 """
 import collections
 import contextlib

@@ -1,4 +1,4 @@
-"""Bodies that an API server refuses, or only just takes: {name: (plural, body)}, for test_faulty.py. The metadata of a body needs no name."""
+"""Bodies that an API server refuses, or just accepts: {name: (plural, body)}, for test_faulty.py. The metadata of a body needs no name."""
 
 POD_SPEC = {'containers': [{'name': 'c', 'image': 'i'}]}
 

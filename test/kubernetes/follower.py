@@ -1,5 +1,5 @@
-"""What becomes of one resource of a namespace, whatever becomes of its API server: each write, as etcd shows it. The API server must keep JSON there
-(`STORED`, options of Cluster); etcd must live.
+"""Follows all writes to one resource of a namespace in etcd, even if the API server fails. The API server must keep JSON there (`STORED`,
+options of Cluster); etcd must stay alive.
 """
 import base64
 import http.client

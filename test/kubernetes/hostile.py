@@ -1,6 +1,6 @@
-"""Jobs that nobody should write: (what the refusal says, spec). Upstream's webhook panics on a null replica spec; the rest is what its
-operator stores and then trips over, or runs in a way that nobody meant. TAKEN is harmless here: upstream's webhook panics on the first, and
-its controller on the second; an API server drops a null that its definition does not name."""
+"""Jobs with invalid specs: (text of the refusal, spec). Upstream's webhook panics on a null replica spec; upstream stores the other jobs, and
+its operator then fails, or runs them in an unintended way. muster accepts TAKEN, which is harmless: upstream's webhook panics on the first,
+and its controller on the second; an API server drops a null that its definition does not name."""
 
 
 def container(**more):

@@ -1,4 +1,5 @@
-"""PyTorchJobs on a real API server, and `muster operator` as a process: what its tests are made of. No kubelet runs: a test says what becomes of pods."""
+"""PyTorchJobs on a real API server, and `muster operator` as a process, for the operator's tests. No kubelet runs: the tests write the
+statuses of pods."""
 import json
 import os
 import pathlib

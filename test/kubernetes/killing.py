@@ -1,9 +1,10 @@
-"""Kills at random, while jobs come and end: of `muster operator`, its API server and pods; MUSTER_KILLS=500 by hand, and a table is printed.
+"""Random kills of `muster operator`, its API server and pods, while jobs are created and end; for a run by hand set MUSTER_KILLS=500. Prints a
+table.
 
-They come in rounds: in one, no kill waits for what the one before has brought about; at its end all must come to rest. What must hold: every job comes to its end,
-which it keeps; no two live pods of one index at a time, by a watch of etcd; at rest one pod of each index of the jobs that go on is there, and of others nothing;
-the operator keeps neither memory nor descriptors of what is over. What pods are, and how they are killed, a test says: without nodes (test_kills.py), or on one
-(test_node_kills.py).
+The kills come in rounds: within a round, a kill does not wait for the effects of the one before; at its end all must come to rest. These
+conditions must hold: every job ends, and keeps its result; an index never has two live pods at a time, by a watch of etcd; at rest the jobs
+that go on have one pod for each index, and the others none; the operator keeps neither memory nor descriptors of jobs that are over. The test
+defines the pods, and how they are killed: without nodes (test_kills.py), or on one (test_node_kills.py).
 """
 import collections
 import os

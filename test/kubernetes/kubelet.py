@@ -1,5 +1,5 @@
-"""What a kubelet says of pods, said by the test: each rank does what its scenario has it do (`ranks` of test/data/lifecycle.md). Pods are bound to a node, so
-that a deletion waits until their containers have ended, as on a real one. Nothing runs.
+"""A kubelet's part, played by the test: each rank does what its scenario says (`ranks` of test/data/lifecycle.md). Pods are bound to a node,
+so that a deletion waits until their containers have ended, as on a real one. Nothing runs.
 """
 import collections
 import datetime

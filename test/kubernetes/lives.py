@@ -1,5 +1,6 @@
-"""The life of a job, step by step, on the embedded cluster and on an API server: what each rank does is told by the test, and the status that muster's controller has
-sent when a step is over is kept as bytes (bodies.py). On the laptop ranks are processes that wait for a word; on the cluster the test says what a kubelet would.
+"""The life of a job, step by step, on the embedded cluster and on an API server: the test tells each rank what to do, and keeps the status
+that muster's controller has sent at the end of each step as bytes (bodies.py). On the laptop ranks are processes that wait for a word; on the
+cluster the test plays the kubelet.
 """
 import json
 import re

@@ -1,8 +1,8 @@
 """A real node: kubelet, containerd with runc, kube-proxy, CoreDNS.
 
-All its processes are in namespaces of their own (processes, mounts, network, hostname): their first process is a child of the test,
-and when that is killed, containers, mounts, addresses and rules of the node go with it. What the kernel keeps, its control groups, is
-removed at the end. Needs root, runc and the plugins of containernetworking-plugins.
+All its processes are in separate namespaces (processes, mounts, network, hostname): their first process is a child of the test, and when it is
+killed, containers, mounts, addresses and rules of the node disappear, too. Its control groups, which the kernel keeps, are removed at the end.
+Needs root, runc and the plugins of containernetworking-plugins.
 """
 import contextlib
 import json

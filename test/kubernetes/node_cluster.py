@@ -1,5 +1,5 @@
 """A cluster with nodes (node.py) on which pods run: the API server listens where pods reach it, and beside it are the scheduler and the
-controller manager. Without internet, images are made here (images.py), or come from a registry of the test's own (registry.py).
+controller manager. Without internet, images are made here (images.py), or come from the test's own registry (registry.py).
 """
 import itertools
 import os

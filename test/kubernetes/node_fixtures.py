@@ -1,5 +1,5 @@
-"""Fixtures of tests whose pods run: a cluster with one node, for all tests of a file, and a kubectl. A file takes them by importing their names, and makes
-its own in place of those that are not enough for it.
+"""Fixtures of tests whose pods run: a cluster with one node, for all tests of a file, and a kubectl. A file uses them by importing their
+names, and defines its own in place of those that are not sufficient.
 """
 import pytest
 

@@ -1,4 +1,4 @@
-"""What tests of pods that run have in common: images made here, the operator from its image, jobs whose ranks are this machine's programs."""
+"""Code that tests of running pods share: images made here, the operator from its image, jobs whose ranks are this machine's programs."""
 import contextlib
 import json
 import pathlib

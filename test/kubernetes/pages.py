@@ -1,4 +1,5 @@
-"""Pages of docs whose commands a test types as they stand: the `muster` that was built, and a kubectl of the tests, on the cluster of a test."""
+"""Runs the commands of pages of docs exactly as they are written: with the `muster` that was built, and a kubectl of the tests, on the cluster
+of a test."""
 import os
 import re
 import subprocess

@@ -1,7 +1,7 @@
-"""A proxy before an API server that breaks what a test tells it to: connections, answers, watches.
+"""A proxy in front of an API server that breaks what a test selects: connections, answers, watches.
 
-The client speaks plain HTTP to it; it speaks TLS to the server, as the admin. Nothing is broken by chance or by time: a fault waits for
-the requests that it is meant for.
+The client speaks plain HTTP to it; it speaks TLS to the server, as the admin. No fault happens at random or after a time: a fault waits for
+the requests for which it is meant.
 """
 import contextlib
 import http.client

@@ -1,4 +1,4 @@
-"""Requests by hand, to either cluster of the tests: what no client sends, and an answer as it came."""
+"""Requests written by hand, to either cluster of the tests: requests that no client sends, and unchanged answers."""
 import json
 import ssl
 import urllib.error

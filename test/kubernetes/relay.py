@@ -1,4 +1,4 @@
-"""What a Service is to the workers of a job: one address, behind which is now this coordinator, now that one."""
+"""Stands in for a Service for the workers of a job: one address, behind which the coordinator can be exchanged."""
 import contextlib
 import selectors
 import socket

@@ -1,5 +1,5 @@
-"""Scenarios of a job's life on a cluster, and what is seen of each: the same for any operator. Those of test/data/lifecycle.json, and more of the same form
-(test/data/operator.json), each in a namespace of its own.
+"""Scenarios of a job's life on a cluster, and the observations of each, for any operator. Those of test/data/lifecycle.json, and more of the
+same form (test/data/operator.json), each in its own namespace.
 """
 import concurrent.futures
 import json

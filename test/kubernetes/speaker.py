@@ -1,4 +1,4 @@
-"""The asynchronous client as a program (speaker.c), asked and answered by lines."""
+"""The asynchronous client as a program (speaker.c), which reads commands and prints answers line by line."""
 import json
 import queue
 import subprocess

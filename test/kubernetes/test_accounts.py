@@ -1,4 +1,4 @@
-"""Who the client is: certificates by file, tokens, a pod's account whose token is renewed."""
+"""How the client authenticates: certificates by file, tokens, a pod's account whose token is renewed."""
 import os
 
 from conftest import CONFIG_MAPS

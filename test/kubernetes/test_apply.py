@@ -1,4 +1,4 @@
-"""muster apply beside a controller that writes at the same time."""
+"""muster apply while a controller writes at the same time."""
 import json
 import os
 import subprocess

@@ -1,4 +1,5 @@
-"""Containers that others put into pods and that never end: they do not keep a job from ending, and what its policies say of pods that run happens to them."""
+"""Containers that others add to pods and that never end: they do not keep a job from ending, and the job's policies for running pods apply to
+them."""
 import pytest
 
 import beside

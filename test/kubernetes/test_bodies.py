@@ -1,4 +1,5 @@
-"""Laptop = cluster: what muster's daemon asks of the embedded cluster and what muster operator asks of an API server have the same bytes."""
+"""Laptop = cluster: the requests of muster's daemon to the embedded cluster and those of muster operator to an API server have the same
+bytes."""
 import json
 
 import pytest

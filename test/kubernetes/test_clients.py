@@ -1,7 +1,7 @@
-"""Clients that others wrote, unmodified, against the embedded cluster and a real API server: client-go (clients/main.go), kubectl, and the kubeflow-training
-SDK (clients/training.py), of which each call but train() is made, which wants models from the internet.
+"""Clients of other projects, unmodified, against the embedded cluster and a real API server: client-go (clients/main.go), kubectl, and the
+kubeflow-training SDK (clients/training.py), with all its calls except train(), which needs models from the internet.
 
-On the embedded cluster ranks run; on the real one `muster operator` makes the pods, and the test says what becomes of them.
+On the embedded cluster ranks run; on the real one `muster operator` creates the pods, and the test writes their statuses.
 """
 import itertools
 import json

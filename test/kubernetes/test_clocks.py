@@ -1,4 +1,4 @@
-"""Clocks that differ: the operator's is an hour ahead of that of everybody else or behind it, and that of the operator that comes after it is right."""
+"""Clocks that differ: the clock of the operator is an hour ahead of all others or behind them, and that of the next operator is right."""
 import shutil
 import signal
 import subprocess

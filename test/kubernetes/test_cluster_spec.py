@@ -1,5 +1,5 @@
-"""--cluster_spec: files as ElasticDL's users have them, run by a python3 that has the package `kubernetes` (that of the SDK: client_programs.py), and what
-becomes of them on this machine and, by `muster operator`, on a real API server.
+"""--cluster_spec: files like those of ElasticDL's users, run by a python3 that has the package `kubernetes` (that of the SDK:
+client_programs.py), and their effects on this machine and, by `muster operator`, on a real API server.
 """
 import json
 import subprocess

@@ -1,5 +1,5 @@
-"""What `muster operator` makes beside pods and Services, on a real kube-apiserver: HorizontalPodAutoscalers, and PodGroups
-whose definitions are made here, with no scheduler behind them."""
+"""The objects that `muster operator` creates beside pods and Services, on a real kube-apiserver: HorizontalPodAutoscalers, and PodGroups whose
+definitions are made here, with no scheduler behind them."""
 import urllib.error
 
 import pytest

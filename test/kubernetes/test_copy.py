@@ -1,4 +1,4 @@
-"""muster cp on a real node: files of a finished job's claim, read by a pod that serves them."""
+"""muster cp on a real node: copies files of a finished job's claim, which a pod reads and serves."""
 import hashlib
 import signal
 

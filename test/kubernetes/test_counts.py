@@ -1,4 +1,5 @@
-"""The benches of bench/kubernetes that are run by hand work, and say what it is for: of `operator` a hundredth of each part, of `first-step` one job of each."""
+"""The benchmarks of bench/kubernetes that are run by hand work: `operator` with a hundredth of each part, `first-step` with one job of
+each."""
 import json
 import subprocess
 

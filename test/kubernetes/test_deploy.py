@@ -1,4 +1,5 @@
-"""deploy/ on a real API server: what `muster deploy --print` prints, what the definition of jobs takes and refuses, who may do what."""
+"""deploy/ on a real API server: the output of `muster deploy --print`, which jobs the definition accepts and refuses, and which account may do
+what."""
 import base64
 import copy
 import json

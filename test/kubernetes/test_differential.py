@@ -1,5 +1,5 @@
-"""What a user sees of jobs under Kubeflow's training-operator and under muster's, on one real API server: nothing differs but what docs/differences.md
-lists. A sample; all scenarios are played by hand (differential.py).
+"""What a user sees of jobs under Kubeflow's training-operator and under muster's, on one real API server: the only differences are those that
+docs/differences.md lists. A sample; differential.py plays all scenarios by hand.
 """
 import pytest
 

@@ -1,5 +1,6 @@
-"""Upstream's own envtest suite (pkg/controller.v1/pytorch/pytorchjob_controller_test.go of the training-operator 1.9.4), unmodified, on `muster operator`: the one
-file of it that starts upstream's operator is replaced (envtest/suite.go). It is compiled here; without Go or the network that fails.
+"""Upstream's own envtest suite (pkg/controller.v1/pytorch/pytorchjob_controller_test.go of the training-operator 1.9.4), unmodified, on
+`muster operator`: the only file that is replaced is the one that starts upstream's operator (envtest/suite.go). It is compiled here; without
+Go or the network that fails.
 """
 import json
 import os

@@ -1,5 +1,5 @@
-"""`muster operator` where a cluster is at its limits: etcd is full, names are as long as they may be, all pods go at once, those
-that are over are collected."""
+"""`muster operator` at the limits of a cluster: etcd is full, names have the maximum length, all pods are deleted at once, pods that have
+ended are collected."""
 import concurrent.futures
 import json
 import os

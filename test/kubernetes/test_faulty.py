@@ -1,4 +1,5 @@
-"""Faulty bodies (faulty.py) to the embedded cluster and a real API server: the same codes, and the same reasons at the same fields. Sentences are ours."""
+"""Faulty bodies (faulty.py) to the embedded cluster and a real API server: the same codes, and the same reasons at the same fields. The
+sentences may differ."""
 import json
 import re
 

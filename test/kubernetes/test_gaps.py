@@ -1,5 +1,5 @@
-"""What clients of the Kubernetes API ask beside the usual, each test against the embedded cluster and a real API server: the answers are the same, the
-errors to the word.
+"""Rare requests of clients of the Kubernetes API, each test against the embedded cluster and a real API server: the answers are the same, and
+so is each word of the errors.
 """
 import itertools
 import json

@@ -1,4 +1,5 @@
-"""The images of deploy/images. What the operator's image has is enough for it: no shared library, no shell, a user without rights."""
+"""The images of deploy/images. The operator's image has all that the operator needs, and nothing else: no shared library, no shell, a user
+without rights."""
 import subprocess
 
 import pytest

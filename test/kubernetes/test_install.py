@@ -1,5 +1,5 @@
-"""deploy/ on a node, as somebody installs it there: an upgrade while jobs run, an exchange of pods while jobs are created, a leader that is killed, another
-overlay, and the removal, by the commands of docs/deploy.md.
+"""deploy/ on a node, installed by the commands of docs/deploy.md: an upgrade while jobs run, an exchange of pods while jobs are created, a
+leader that is killed, another overlay, and the removal.
 """
 import json
 import os

@@ -1,4 +1,4 @@
-"""Kills at random (killing.py) without nodes: what a kubelet would say of pods is said here."""
+"""Random kills (killing.py) without nodes: the test plays the kubelet."""
 import urllib.error
 
 import pytest

@@ -1,4 +1,5 @@
-"""Answers of a real API server that are lost after it has written, or ask for the same once more: `muster operator` makes nothing twice, counts what it did once, and tells it once."""
+"""Answers of a real API server that are lost after it has written, or that ask for the same request again: `muster operator` creates nothing
+twice, and counts and reports each action once."""
 import pytest
 
 from program import wait_for

@@ -1,5 +1,5 @@
-"""An elastic job on a real node: what `elasticdl train --yaml` writes, created with the rights of deploy/elasticdl-rbac.yaml alone, trains while all of it
-is killed.
+"""An elastic job on a real node: the job that `elasticdl train --yaml` writes, created with only the rights of deploy/elasticdl-rbac.yaml,
+trains while all its parts are killed.
 """
 import json
 import os

@@ -1,5 +1,5 @@
-"""Kills at random (killing.py) of a real node's containers and pods, of the operator and of the API server: what runs is counted by the events of containerd,
-and of no index two containers ever run at once.
+"""Random kills (killing.py) of a real node's containers and pods, of the operator and of the API server: the events of containerd show the
+running containers, and an index never has two at the same time.
 """
 import random
 

@@ -1,5 +1,5 @@
-"""Nodes that are lost, on a real API server: whose pods `muster operator` replaces, by force, and whose it does not. No kubelet runs: what one would say, and
-no longer says, is written here.
+"""Lost nodes, on a real API server: which pods `muster operator` replaces, by force, and which it does not. No kubelet runs: the test writes
+what a kubelet would report, or stops to report.
 """
 import re
 import shlex

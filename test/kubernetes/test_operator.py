@@ -1,4 +1,5 @@
-"""`muster operator` against a real kube-apiserver: jobs are made, pods say what a kubelet would say, and the cluster is looked at."""
+"""`muster operator` against a real kube-apiserver: the test creates jobs, writes pods' statuses as a kubelet would, and checks the objects in
+the cluster."""
 import json
 import random
 import re

@@ -1,4 +1,5 @@
-"""Server-side apply: who owns which fields, what is a conflict, and what goes when nobody applies it any more. Each test against both clusters."""
+"""Server-side apply: which manager owns which fields, what is a conflict, and what is removed when no manager applies it any more. Each test
+runs against both clusters."""
 import itertools
 import json
 

@@ -1,5 +1,5 @@
-"""Two operators of which neither sees the other, on the same jobs: nothing is made, counted or ended twice, they do not answer each other for ever, and
-where it can be known it is said.
+"""Two operators that do not know of each other, on the same jobs: nothing is created, counted or ended twice, they do not react to each other
+for ever, and they report it when they can detect it.
 """
 import json
 import time

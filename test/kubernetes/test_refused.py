@@ -1,5 +1,6 @@
-"""What a real API server refuses for reasons that are nobody's of muster: quotas, limits, pod security, accounts, priorities, other people's webhooks, rights.
-Each: an event of the job says why, in the server's words; it is tried again at growing intervals; the job goes on when the cause is gone.
+"""Requests that a real API server refuses for reasons outside of muster: quotas, limits, pod security, accounts, priorities, other projects'
+webhooks, rights. In each case an event of the job gives the reason, in the server's words; the operator tries again at growing intervals; the
+job goes on when the cause is gone.
 """
 import http.server
 import json

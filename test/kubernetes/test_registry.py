@@ -1,7 +1,8 @@
-"""Images as a team makes them: built by buildah from deploy/images, pushed to a registry that wants a password, pulled by a node with pull secrets.
+"""Images as a team makes them: built by buildah from deploy/images, pushed to a registry that requires a password, pulled by a node with pull
+secrets.
 
-MUSTER_DOCKERFILES=1 builds both Dockerfiles whole, from a Debian that debootstrap makes here (twenty minutes, 8 GB for the time); else the operator's last
-stage takes a root file system that is made outside (deploy/images/operator), and ranks are this machine's programs.
+MUSTER_DOCKERFILES=1 builds both Dockerfiles completely, from a Debian that debootstrap makes here (twenty minutes, 8 GB meanwhile); else the
+operator's last stage uses a root file system that is made outside (deploy/images/operator), and ranks are this machine's programs.
 """
 import json
 import os

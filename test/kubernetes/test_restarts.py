@@ -1,5 +1,5 @@
-"""`muster operator` over restarts of what is behind it: etcd, the API server, and both, killed while jobs are made; and a history that etcd has forgotten. What was
-made, and how often, is read from etcd afterwards.
+"""`muster operator` over restarts of the servers behind it: etcd, the API server, and both, killed while jobs are created; and a history that
+etcd has forgotten. The test then reads from etcd which objects were created, and how often.
 """
 import collections
 import random

@@ -1,5 +1,5 @@
-"""Several nodes: ranks that meet across them, claims that only one of them can mount, and nodes that are lost. What runs is counted in what containerd's
-runtime keeps on each node, all the time: of no index two containers ever run at once.
+"""Several nodes: ranks that meet across them, claims that only one of them can mount, and nodes that are lost. The test counts the running
+containers all the time, in the files of containerd's runtime on each node: an index never has two at the same time.
 """
 import collections
 import json

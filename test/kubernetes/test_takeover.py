@@ -1,4 +1,5 @@
-"""docs/takeover.md, typed as it stands: jobs that Kubeflow's training-operator runs are taken over while they run, on a real API server."""
+"""Runs the commands of docs/takeover.md exactly as they are written: jobs that Kubeflow's training-operator runs are taken over while they
+run, on a real API server."""
 import json
 
 import pytest

@@ -1,5 +1,6 @@
-"""`muster operator` as its account, with tokens that end: the file is replaced as a kubelet does it, and what the operator has read of it is good for nothing soon
-after. What the API server has refused is read from its own audit log. MUSTER_TOKEN_S=700 by hand: that a token of ten minutes runs out is waited for.
+"""`muster operator` as its account, with tokens that expire: the file is replaced as a kubelet does it, and the token that the operator has
+read becomes invalid soon after. The API server's own audit log shows what it has refused. For a run by hand that waits until a token of ten
+minutes expires set MUSTER_TOKEN_S=700.
 """
 import itertools
 import json

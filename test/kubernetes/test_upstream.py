@@ -1,4 +1,4 @@
-"""Kubeflow's training-operator runs here as the peer: it makes a job's pods and Services, and ends the job."""
+"""Kubeflow's training-operator runs here as the peer: it creates a job's pods and Services, and ends the job."""
 import pytest
 
 import upstream

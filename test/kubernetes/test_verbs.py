@@ -1,5 +1,5 @@
-"""muster's verbs with --kubeconfig and --context, each test against both clusters: a real API server, which nobody watches for jobs, and the
-embedded one over TLS, as another machine would see it. The client has a home of its own, where no controller is started.
+"""muster's verbs with --kubeconfig and --context, each test against both clusters: a real API server, on which no operator watches jobs, and
+the embedded one over TLS, as another machine would see it. The client has its own MUSTER_HOME, in which no controller is started.
 """
 import base64
 import itertools

@@ -1,6 +1,6 @@
-"""The webhooks of `muster operator` on a real API server: bad jobs are refused, images are of a list, old versions are served, certificates are
-renewed under load. deploy/overlays/images is installed as it is printed, and the operators run with its service account's rights; but no
-kube-proxy runs here, so that a url stands where a Service is, and a balancer where the Service would lead."""
+"""The webhooks of `muster operator` on a real API server: bad jobs are refused, images must be in a list, old versions are served,
+certificates are renewed under load. deploy/overlays/images is installed as it is printed, and the operators run with its service account's
+rights; but no kube-proxy runs here, so a url replaces the Service, and leads to a balancer."""
 import base64
 import json
 import ssl

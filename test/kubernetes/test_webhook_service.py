@@ -1,4 +1,5 @@
-"""The overlay webhook as it lies in deploy/, applied by `kubectl apply -k` on a node: two operators in pods, which the API server reaches by their Service."""
+"""The overlay webhook of deploy/, unchanged, applied by `kubectl apply -k` on a node: two operators in pods, which the API server reaches by
+their Service."""
 import json
 
 import pytest

@@ -1,5 +1,6 @@
-"""Kubeflow's training-operator as a process: the one that muster operator is compared with. Built from its Go module (tools/kubernetes/build), of whose text
-the definition of PyTorchJobs and the examples are read when a test runs. Its webhook is switched off: the API server asks it about nothing.
+"""Kubeflow's training-operator as a process, with which muster operator is compared. It is built from its Go module (tools/kubernetes/build);
+the tests read the definition of PyTorchJobs and the examples from the module's sources. Its webhook is switched off: the API server does not
+call it.
 """
 import base64
 import os

@@ -1,4 +1,4 @@
-"""Volumes without a provisioner: folders of this machine as PersistentVolumes, which claims are bound to by the controller manager."""
+"""Volumes without a provisioner: folders of this machine as PersistentVolumes, to which the controller manager binds claims."""
 
 SIZE = '1Gi'
 

@@ -1,4 +1,4 @@
-"""What an API server says of one resource, in all namespaces: its objects as they are now, and how often each was made and deleted."""
+"""Watches one resource of an API server in all namespaces: its objects as they are now, and how often each was created and deleted."""
 import collections
 import http.client
 import json

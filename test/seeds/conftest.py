@@ -1,4 +1,4 @@
-"""Fixtures: a muster for one test, or for a module whose tests look at the same job."""
+"""Fixtures: a muster for one test, or for a module whose tests check the same job."""
 import pytest
 
 from program import limited  # noqa: F401 (pytest takes the fixture from here)

@@ -1,4 +1,4 @@
-"""What the tests of the documents share: muster with a state folder of its own, mnist.py by hand, the rows of docs/seeds.md."""
+"""Code that the tests of the documents share: muster with its own state folder, mnist.py by hand, the rows of docs/seeds.md."""
 import os
 import pathlib
 import re

@@ -1,4 +1,4 @@
-"""The guide of the Advanced Analytics Workspace: two terminals, data, the job, and what the guide says cannot be done."""
+"""The guide of the Advanced Analytics Workspace: two terminals, data, the job, and the limits that the guide names."""
 import functools
 import http.server
 import json

@@ -1,4 +1,4 @@
-"""The Kubeflow example of distributed MNIST by DDP: ksonnet's commands, the old layouts, and what the text says of the training."""
+"""The Kubeflow example of distributed MNIST by DDP: ksonnet's commands, the old layouts, and the text's statements about the training."""
 import re
 import sys
 

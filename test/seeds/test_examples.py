@@ -1,4 +1,4 @@
-"""Every job file of examples/ but the main one (`make demo` runs that) runs here as its README says."""
+"""Runs every job file of examples/ as its README says, except the main one (which `make demo` runs)."""
 import re
 import shlex
 

@@ -1,4 +1,4 @@
-"""docs/seeds.md and the tests stand for each other, row for row."""
+"""docs/seeds.md and the tests agree, row by row."""
 import ast
 import pathlib
 import re

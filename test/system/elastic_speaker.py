@@ -1,8 +1,8 @@
-"""Workers of an elastic job that speak the coordinator's protocol (src/wire/wire.h) and train nothing: what a system test can let
-happen to a coordinator at any moment, in one thread.
+"""Workers of an elastic job that speak the coordinator's protocol (src/wire/wire.h) and train nothing, so that a system test can send a
+coordinator any message at any moment, in one thread.
 
-As a program it is one worker in a process of its own: `elastic_speaker.py ADDRESS INCARNATION`. It joins, prints a line for each
-message it gets, and stays until it is killed.
+As a program it is one worker in a separate process: `elastic_speaker.py ADDRESS INCARNATION`. It joins, prints a line for each message it
+gets, and stays until it is killed.
 """
 import os
 import select

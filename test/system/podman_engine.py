@@ -1,5 +1,5 @@
-"""Real podman for the tests of `--runtime podman`, as root and rootless, with an image made here (a static busybox). What a
-machine needs to itself goes into MUSTER_PODMAN_FLAGS; find_flags finds out what that is.
+"""Real podman for the tests of `--runtime podman`, as root and rootless, with an image made here (a static busybox). MUSTER_PODMAN_FLAGS has
+the flags that this machine needs; find_flags finds them.
 
 Without podman, busybox-static, or a way to run any container at all, the tests are skipped, saying so."""
 import io

@@ -1,4 +1,4 @@
-"""Bad files and broken surroundings: one clear message, the table's exit code, nothing half created."""
+"""Bad files and missing or broken parts of the system: one clear message, the table's exit code, nothing half created."""
 import json
 import os
 import re

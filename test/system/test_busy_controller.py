@@ -1,4 +1,4 @@
-"""A controller that has too much to do: what a run shows then."""
+"""A controller that has too much to do: what `muster run` prints then."""
 import contextlib
 import os
 import signal

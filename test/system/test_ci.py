@@ -1,4 +1,4 @@
-""".ci/run: which suites run at once, and what is shown of each, in the folder of a project that has nothing else."""
+""".ci/run: which suites run at the same time, and which output of each is shown, in the folder of a project that has nothing else."""
 import os
 import shutil
 import signal

@@ -1,4 +1,4 @@
-"""tools/counted: a skip is named and counted, and .ci/run fails on one that no list has."""
+"""tools/counted names and counts each skip, and .ci/run fails on a skip that no list has."""
 import os
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""make check finds what documents name and is not there: each of its checks can fail."""
+"""make check finds names in documents that do not exist: each of its checks can fail."""
 import pathlib
 import re
 import shutil

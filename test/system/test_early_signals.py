@@ -1,4 +1,4 @@
-"""Signals that reach `muster run` before it follows its job: it says so, exits as it does later, and no rank is left."""
+"""Signals that reach `muster run` before it follows its job: it reports them, exits as it does later, and no rank is left."""
 import json
 import os
 import pathlib

@@ -1,6 +1,6 @@
 """elasticdl and muster train: the tutorial's command lines, the pods they make, the defects that ElasticDL has here.
 
-Where the coordinator does not matter, a shell stands in for it: what is tested is the job around it.
+In tests of the job around the coordinator, a shell replaces the coordinator.
 """
 import csv
 import json

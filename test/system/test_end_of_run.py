@@ -1,4 +1,4 @@
-"""What `run` does when it is over: the newest checkpoint, and a command that is told how it went."""
+"""What `run` does at its end: the newest checkpoint, and a command that gets the result."""
 import json
 import os
 import re

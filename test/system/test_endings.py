@@ -1,5 +1,5 @@
-"""How a run ends what still runs: signals in whatever state the job is, ranks that do not listen, --after-end, GPUs after the
-end. The ranks are real processes that record what they are asked."""
+"""How a run ends what still runs: signals in any state of the job, ranks that ignore signals, --after-end, GPUs after the end. The ranks are
+real processes that record the signals they get."""
 import json
 import os
 import signal

@@ -1,8 +1,8 @@
 """Every example job, on real processes: each rank starts, and sees the environment its pod would see on a cluster.
 
-What a rank must see is computed here from upstream's rules (training-operator v1.9.4: envvar.go, master.go, elastic.go), apart
-from our C code. The Pod object must hold those bytes exactly, in upstream's order; the process sees the same, but for the
-master's and the rendezvous' address and port, which are this machine's.
+The expected environment is computed here from upstream's rules (training-operator v1.9.4: envvar.go, master.go, elastic.go), independently of
+muster's C code. The Pod object must have exactly these bytes, in upstream's order; the process sees the same, except for the master's and the
+rendezvous' address and port, which are this machine's.
 """
 import json
 import pathlib

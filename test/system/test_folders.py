@@ -1,4 +1,4 @@
-"""What lies in MUSTER_HOME/jobs goes with its job, and not before."""
+"""A job's files in MUSTER_HOME/jobs are deleted with the job, and not before."""
 import json
 import os
 import signal

@@ -1,5 +1,5 @@
-"""A full disk and a read-only one, for real: some megabytes of tmpfs in a mount namespace of the test's own. One clear line says
-so, the exit code is the table's, nothing is half made, and with space again everything goes on."""
+"""A full disk and a read-only one, for real: some megabytes of tmpfs in the test's own mount namespace. One clear line reports it, the exit
+code is the table's, nothing is half made, and with space again everything goes on."""
 import ctypes
 import errno
 import json

@@ -1,4 +1,4 @@
-"""What is kept of runs: --results holds one run's files, whole; events are of one object."""
+"""The history of runs: --results has all files of one run; events are of one object."""
 import json
 import os
 import random

@@ -1,4 +1,4 @@
-"""deploy/images, as far as it can be told without building an image: what the worker's image installs is what muster's program is linked with."""
+"""Checks of deploy/images that need no build of an image: the worker's image installs the libraries with which muster's program is linked."""
 import pathlib
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""Inside a rank that runs: exec sessions, standard input, memory, top."""
+"""Access to a running rank: exec sessions, standard input, memory, top."""
 import json
 import os
 import pathlib

@@ -1,6 +1,6 @@
-"""kill -9 of the real processes: controller, supervisor, runner, ranks. What must go on goes on, nothing runs twice, and
-what is killed takes its descendants with it: plain ones, ones with a session of their own, ones forked twice.
-(src/process/kill_test.c does the same to the supervisor alone, many more times.)
+"""kill -9 of the real processes: controller, supervisor, runner, ranks. The processes that must go on do so, nothing
+runs twice, and the descendants of a killed process are killed, too: plain ones, ones with their own session, ones
+forked twice. (src/process/kill_test.c does the same to the supervisor alone, many more times.)
 """
 import contextlib
 import datetime

@@ -1,8 +1,8 @@
 """The lifecycle matrix (test/data/lifecycle.json) on real processes: the same cases that
 test/simulation/lifecycle_test.c runs on the pure cores, here through the controller, its API and its supervisors.
 
-Each case has a namespace of its own; all share one controller. What a rank does is a shell script per attempt. Cases marked
-`virtual` (minutes of back-off, devices) run only in the simulation."""
+Each case has its own namespace; all share one controller. A shell script per attempt defines what a rank does. Cases marked `virtual` (minutes
+of back-off, devices) run only in the simulation."""
 import concurrent.futures
 import http.client
 import json

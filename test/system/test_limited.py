@@ -1,4 +1,4 @@
-"""tools/limited and tools/run-parts: what hangs is ended and named, with the stacks of the test; nothing of it is left."""
+"""tools/limited and tools/run-parts: a command that hangs is ended and named, with the stacks of the test; none of its processes is left."""
 import os
 import signal
 import subprocess

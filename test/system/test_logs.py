@@ -1,4 +1,4 @@
-"""muster logs: exact bytes, the order of ranks, rotation, lines that are not finished."""
+"""muster logs: exact bytes, the order of ranks, rotation, incomplete lines."""
 import hashlib
 import os
 import pathlib

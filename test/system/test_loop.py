@@ -1,4 +1,4 @@
-"""The controller's loop never waits for the disk: who syncs, and who removes folders, is another thread."""
+"""The controller's loop never waits for the disk: another thread syncs, and removes folders."""
 import subprocess
 
 from conftest import Api, job, shell, wait_for

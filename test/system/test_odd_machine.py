@@ -1,4 +1,4 @@
-"""Machines on which something is missing: what is said there."""
+"""Machines on which something is missing: the messages that are printed then."""
 import os
 import shutil
 import subprocess

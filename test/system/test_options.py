@@ -1,4 +1,4 @@
-"""Options that are given have an effect, or are an error that says why and what to write instead."""
+"""Options have an effect, or cause an error that gives the reason and what to write instead."""
 import json
 import os
 import re

@@ -1,5 +1,5 @@
-"""`--runtime podman`, as root and rootless: real containers from an image made here (a static busybox), and from a real registry
-that wants a password."""
+"""`--runtime podman`, as root and rootless: real containers from an image made here (a static busybox), and from a real registry that requires
+a password."""
 import base64
 import json
 import os

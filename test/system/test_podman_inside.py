@@ -1,4 +1,4 @@
-"""Ranks in podman containers, seen and entered from outside: exec, standard input, logs, restarts, subPath, stacks, memory."""
+"""Ranks in podman containers, observed and entered from outside: exec, standard input, logs, restarts, subPath, stacks, memory."""
 import hashlib
 import json
 import os

@@ -1,5 +1,5 @@
-"""`elasticdl zoo init`, `build` and `push`, as the tutorial types them: podman is the docker, as root and rootless, and the registry is a
-real one that wants a password. What it has at the end is read by HTTP."""
+"""`elasticdl zoo init`, `build` and `push`, as the tutorial types them: podman replaces docker, as root and rootless, and the registry is a
+real one that requires a password. The test reads its content at the end by HTTP."""
 import base64
 import json
 import os

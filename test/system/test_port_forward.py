@@ -1,4 +1,5 @@
-"""kubectl port-forward, unmodified, and the two protocols spoken by hand: SPDY/3.1 within a WebSocket, and channels.
+"""kubectl port-forward, unmodified, and the two protocols implemented by hand: SPDY/3.1 within a WebSocket, and
+channels.
 
 Needs kubectl; without it the tests that run it are skipped, with that reason.
 """

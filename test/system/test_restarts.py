@@ -1,4 +1,4 @@
-"""--max-restarts: when a rank fails, all ranks end and start anew together, counted once."""
+"""--max-restarts: when a rank fails, all ranks end and start again together, which counts as one restart."""
 import json
 import os
 import signal

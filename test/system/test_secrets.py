@@ -1,4 +1,5 @@
-"""A Secret's value: while it exists in the store and where a container asked for it as a file; after its deletion nowhere under MUSTER_HOME."""
+"""A Secret's value: while the Secret exists, the value is in the store, and in a file if a container asked for it; after its deletion it is
+nowhere under MUSTER_HOME."""
 import base64
 import os
 import pathlib

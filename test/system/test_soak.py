@@ -1,5 +1,5 @@
-"""Three hundred short jobs through one controller: after the first hundred neither its memory nor its descriptors grow, and what
-is deleted leaves nothing in MUSTER_HOME."""
+"""Three hundred short jobs through one controller: after the first hundred neither its memory nor its descriptors grow, and deleted jobs leave
+nothing in MUSTER_HOME."""
 import os
 import pathlib
 import re

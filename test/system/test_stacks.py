@@ -1,4 +1,4 @@
-"""`muster stacks` on real hangs: every rank says what it is in, and no process is disturbed by the question."""
+"""`muster stacks` on real hangs: it shows where every rank is, and disturbs no process."""
 import json
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""What the store cannot tell is not taken for "not there": a disk that fails for a moment ends nothing that runs."""
+"""An object that the store cannot read is not taken for a missing one: a disk that fails for a moment ends nothing that runs."""
 import subprocess
 
 from conftest import Api, job, shell, wait_for

@@ -1,4 +1,4 @@
-"""kubectl exec, cp and attach, unmodified, and clients that speak WebSocket (RFC 6455) by hand.
+"""kubectl exec, cp and attach, unmodified, and WebSocket clients (RFC 6455) written by hand.
 
 Needs kubectl; without it each test is skipped, with that reason.
 """

@@ -1,5 +1,5 @@
-"""Who must end well for a job to have succeeded: all ranks of `run -n` and under --all-ranks, else as a cluster's operator
-judges; and that each rank that ended badly is named, wherever the job is looked at."""
+"""Which ranks must succeed for a job to succeed: all ranks with `run -n` and --all-ranks, else the ranks that a cluster's operator checks; and
+each rank that failed is named in every output about the job."""
 import json
 
 from conftest import LIMIT_S, job, shell, wait_for

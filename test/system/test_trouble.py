@@ -1,4 +1,4 @@
-"""What `run` says of a job in trouble: restarts without end, ports that are taken, things that are not there."""
+"""What `run` prints about a job in trouble: endless restarts, ports that are in use, things that do not exist."""
 import json
 import signal
 

@@ -1,4 +1,4 @@
-"""What comes from outside is checked where it enters: odd targets, strangers without a token, names that would leave their folder."""
+"""Input from outside is checked where it enters: odd targets, strangers without a token, names that would leave their folder."""
 import json
 import pathlib
 import socket

@@ -1,4 +1,4 @@
-"""What a rank has of the shell's environment, of -e and of --env-file; where the values lie meanwhile, and that they are nowhere
+"""Which variables a rank has from the shell's environment, -e and --env-file; where the values are stored meanwhile, and that they are nowhere
 afterwards (docs/environment.md)."""
 import functools
 import hashlib

@@ -1,4 +1,4 @@
-"""Every other verb, against the real controller."""
+"""Every other verb, with the real controller."""
 import json
 import os
 import re

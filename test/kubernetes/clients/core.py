@@ -1,4 +1,4 @@
-"""core.py KUBECONFIG NAMESPACE node | streams POD PORT: the Python client of Kubernetes, asked what the tests want to know; the answer is JSON."""
+"""core.py KUBECONFIG NAMESPACE node | streams POD PORT: calls the Python client of Kubernetes for the tests; the answer is JSON."""
 import json
 import socket
 import sys
