@@ -259,7 +259,7 @@ def test_a_word_of_another_tool_says_what_does_it_here(muster, word, here):
 
 
 def test_an_unknown_kind_says_which_there_are(muster):
-    assert only_line(muster.run('get', 'all', code=64)).startswith("muster: get: unknown kind 'all'; there are configmaps, events, ")
+    assert only_line(muster.run('get', 'things', code=64)).startswith("muster: get: unknown kind 'things'; there are configmaps, events, ")
     assert only_line(muster.run('get', 'podz', code=64)) == "muster: get: unknown kind 'podz'; did you mean 'pods'?"
 
 
