@@ -15,6 +15,11 @@ def sha256_of(worker):
     return json.loads(worker.wait_for_line('end '))['sha256']
 
 
+def versions_in(folder):
+    """Of the checkpoints, ascending. The first one is removed when the coordinator has said that it has two newer ones."""
+    return sorted(int(path.name.split('-')[1]) for path in folder.glob('*.checkpoint'))
+
+
 def test_random_numbers_go_on_from_the_checkpoint(world, python):
     """Without deterministic=, dropout and the data's noise are drawn in turn: who goes on alone draws what comes next."""
     options = {'epochs': 3, 'loader_workers': 0, 'deterministic': False}
@@ -24,7 +29,7 @@ def test_random_numbers_go_on_from_the_checkpoint(world, python):
     job.env.update(MUSTER_CHECKPOINT=str(job.folder / 'checkpoints'), MUSTER_CHECKPOINT_STEPS='1')
     first, second = (job.start_held('elastic_train.py', json.dumps({**options, 'paced': True})) for _ in range(2))
     job.let(first)
-    wait_for(lambda: list((job.folder / 'checkpoints').glob('*.checkpoint')), 'the first checkpoint')
+    wait_for(lambda: versions_in(job.folder / 'checkpoints')[:1] > [1], 'the first checkpoint is removed')
     first.signal(signal.SIGKILL)
     first.end(-signal.SIGKILL)
     job.go()
@@ -45,14 +50,11 @@ def test_everyone_dies_and_others_go_on_from_the_newest_checkpoint(world, python
     first, second, third, fourth = (job.start_held('elastic_train.py', paced) for _ in range(4))
     job.let(first, second)
 
-    def versions():
-        return sorted(int(path.name.split('-')[1]) for path in folder.glob('*.checkpoint'))
-    # What is gone was removed as the coordinator had said that it has two newer ones.
-    wait_for(lambda: versions() and versions()[0] > FIRST, 'the first checkpoint is removed')
+    wait_for(lambda: versions_in(folder)[:1] > [FIRST], 'the first checkpoint is removed')
     for worker in (first, second):
         worker.signal(signal.SIGKILL)
         worker.end(-signal.SIGKILL)
-    assert len(versions()) >= 2
+    assert len(versions_in(folder)) >= 2
     job.let(third, fourth)
     for worker in (third, fourth):
         worker.wait_for_line('step ')

@@ -75,6 +75,7 @@ class Job:
         self.transaction_, self.took = None, False
         self.finished = self.terminated = self.warned = False
         self.losses = Losses(self.model)
+        self.param_counts = {}  # of each optimizer, when training began
         self.exited = None  # the SystemExit raised by the data set's code, which ends this process
         self.joined_at = None  # {'epoch', 'version'} of the first pass after others' state was taken, until it has been read
         self.before_publish = None  # called before the state is published to the others
@@ -394,7 +395,7 @@ class Job:
         pass_, loss = self.pass_, None
         if pass_ is None or self.finished:
             return inner(closure, *args, **kwargs) if closure is not None else inner(*args, **kwargs)
-        refusals.check_params(optimizer, self.param_counts[optimizer])
+        refusals.check_params(optimizer, self.param_counts.get(optimizer))
         if self.transaction_ is not None:
             return self.transaction_.step(optimizer, inner, closure, args, kwargs)
         if optimizer in pass_.stepped:

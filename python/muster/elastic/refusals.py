@@ -41,7 +41,7 @@ def count_params(optimizer):
 
 def check_params(optimizer, count):
     """Refuses parameters that are added later: each worker would train them alone, and a worker that joins would not get them."""
-    if count_params(optimizer) != count:
+    if count not in (None, count_params(optimizer)):
         raise NotImplementedError(
             f'add_param_group() of {type(optimizer).__name__} came after the first batch, when the workers had agreed on its parameters: give it all '
             'parameters before; those that are to be trained later can have the learning rate 0 until then')
