@@ -151,9 +151,33 @@ void stop_hear(struct follow *f, int signal)
 
 /* ---- Signals ---- */
 
+static volatile sig_atomic_t came; /* a signal, perhaps before the loop handles it */
+static void (*handlers_of_loop[SIGNALS_COUNT])(int);
+
 static void on_signal(uv_signal_t *handle, int number)
 {
     stop_hear(handle->data, number);
+}
+
+/* The loop does not turn while a request waits for its answer: the request must see the signal. */
+static void note(int number)
+{
+    came = number;
+    for (size_t i = 0; i < SIGNALS_COUNT; i++) {
+        if (signals_ending[i] == number) {
+            handlers_of_loop[i](number);
+        }
+    }
+}
+
+static void note_before_loop(size_t i)
+{
+    struct sigaction action;
+    if (sigaction(signals_ending[i], NULL, &action) == 0 && action.sa_handler != note) {
+        handlers_of_loop[i] = action.sa_handler;
+        action.sa_handler = note;
+        (void)sigaction(signals_ending[i], &action, NULL);
+    }
 }
 
 void stop_catch(struct follow *f)
@@ -165,8 +189,10 @@ void stop_catch(struct follow *f)
             uv_signal_init(&f->cli->loop, handle);
             handle->data = f;
             uv_signal_start(handle, on_signal, number);
+            note_before_loop(i);
         }
     }
+    kube_hurry_when(f->cli->kube, &came);
     if (signals_held) {
         stop_hear(f, signals_held);
     }
