@@ -62,28 +62,6 @@ static void check_field_ref(struct check *c, const json_t *source)
     }
 }
 
-/* Whether it is a limit or request of a container that a variable may contain. */
-static bool known_resource(const char *name)
-{
-    static const char *const names[] = {"cpu", "memory", "ephemeral-storage"};
-    const char *dot = strchr(name, '.');
-    bool scoped = dot && (strncmp(name, "limits.", 7) == 0 || strncmp(name, "requests.", 9) == 0);
-    return scoped && (text_is_any_of(dot + 1, names, sizeof names / sizeof names[0]) ||
-                      strncmp(dot + 1, "hugepages-", 10) == 0);
-}
-
-static void check_resource_ref(struct check *c, const json_t *source)
-{
-    const char *name = doc_text(source, "resourceFieldRef.resource", "");
-    if (*name && !known_resource(name)) {
-        size_t mark = check_enter(c, "valueFrom");
-        check_enter(c, "resourceFieldRef");
-        check_say(c, JOB_ERROR, "resource", "such as limits.cpu or requests.memory",
-                  "\"%.60s\" is not a resource that a variable can be set from", name);
-        check_leave(c, mark);
-    }
-}
-
 /* Whether the text contains ${NAME}, which a shell would expand. */
 static bool shell_variable(const char *text)
 {
@@ -101,7 +79,6 @@ static void check_variable(struct check *c, const json_t *variable)
                   "is overwritten: the operator sets %s itself", name);
     }
     check_field_ref(c, source);
-    check_resource_ref(c, source);
     const char *value = doc_text(variable, "value", "");
     if (shell_variable(value)) {
         check_say(c, JOB_WARNING, "value", "write $(NAME); or fill in the template first",
