@@ -141,7 +141,8 @@ static int ask_machine(struct api_call *call, struct muster_err *err)
                : muster_fail(err, MUSTER_EDATA, "the object is invalid");
 }
 
-/* An API server answers 500, and treats text that is not a number like no version. */
+/* An API server answers 500, but not to a dry run, and treats text that is not a number like no
+ * version. */
 static int check_unversioned(const json_t *object, struct muster_err *err)
 {
     const char *version = doc_text(object, "metadata.resourceVersion", "");
@@ -161,7 +162,7 @@ int verb_create(struct api_call *call, struct muster_err *err)
     }
     int r = check_identity(call, call->body, err);
     r = r < 0 ? r : call_check_types(call, call->body, err);
-    r = r < 0 || applies ? r : check_unversioned(call->body, err);
+    r = r < 0 || applies || call->dry_run ? r : check_unversioned(call->body, err);
     if (r < 0) {
         return r;
     }
