@@ -8,13 +8,13 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/system/random.h"
 #include "base/time/clock.h"
 #include "certificate/certificate.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 
 enum { PEM_BYTES_MAX = 65536, TOKEN_BYTES = 32 };
@@ -76,16 +76,10 @@ static int load_pair(const char *folder, struct http_identity *identity, struct 
 
 static int make_token(const char *path, struct muster_err *err)
 {
-    unsigned char random[TOKEN_BYTES];
-    char text[2 * TOKEN_BYTES + 2];
-    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) {
-        return muster_fail(err, MUSTER_EOS, "the system provides no random numbers");
-    }
-    for (size_t i = 0; i < sizeof random; i++) {
-        (void)snprintf(text + 2 * i, 3, "%02x", random[i]);
-    }
+    char text[2 * TOKEN_BYTES + 1];
+    int r = random_hex(text, TOKEN_BYTES, err);
     text[2 * TOKEN_BYTES] = '\n';
-    return file_write(path, text, 2 * TOKEN_BYTES + 1, 0600, err);
+    return r < 0 ? r : file_write(path, text, sizeof text, 0600, err);
 }
 
 static int load_token(const char *folder, struct http_identity *identity, struct muster_err *err)

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/err.h"
+#include "base/system/random.h"
 #include "base/time/clock.h"
 #include "base/time/timestamp.h"
 #include "store/internal.h"
@@ -12,7 +13,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 enum { UID_BYTES = 37, SUFFIX_BYTES = 6, NAME_BYTES_MAX = 253 };
 
@@ -34,8 +34,9 @@ struct store_key object_key(const char *resource, const json_t *object)
 static int make_uid(char ret[UID_BYTES], struct muster_err *err)
 {
     unsigned char b[16];
-    if (getrandom(b, sizeof b, 0) != (ssize_t)sizeof b) {
-        return muster_fail(err, MUSTER_EOS, "the system provides no random numbers");
+    int r = random_bytes(b, sizeof b, err);
+    if (r < 0) {
+        return r;
     }
     b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
     b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
@@ -58,8 +59,9 @@ static int make_name(json_t *metadata, struct muster_err *err)
             NAME_BYTES_MAX);
     }
     unsigned char random[SUFFIX_BYTES - 1];
-    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) {
-        return muster_fail(err, MUSTER_EOS, "the system provides no random numbers");
+    int r = random_bytes(random, sizeof random, err);
+    if (r < 0) {
+        return r;
     }
     char name[NAME_BYTES_MAX + 1];
     int n = snprintf(name, sizeof name, "%s", stem);

@@ -2,6 +2,7 @@
 #include "cli/copy/fetch.h"
 
 #include "base/err.h"
+#include "base/system/random.h"
 #include "base/time/clock.h"
 #include "cli/copy/helper.h"
 #include "cli/copy/unpack.h"
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 enum {
     TOKEN_BYTES = 16,
@@ -243,13 +243,10 @@ static int fetch_files(struct fetch *f, const struct kube_ref *pod)
 static int make_names(struct fetch *f)
 {
     enum { SUFFIX_DIGITS = 6, STEM_MAX = NAME_BYTES - 1 - 5 - 1 - SUFFIX_DIGITS };
-    unsigned char bytes[TOKEN_BYTES + SUFFIX_DIGITS / 2];
-    char digits[2 * sizeof bytes + 1];
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
-        return muster_fail(&f->cli->err, MUSTER_EOS, "cannot get random numbers from the system");
-    }
-    for (size_t i = 0; i < sizeof bytes; i++) {
-        snprintf(digits + 2 * i, 3, "%02x", bytes[i]);
+    char digits[2 * TOKEN_BYTES + SUFFIX_DIGITS + 1];
+    int r = random_hex(digits, sizeof digits / 2, &f->cli->err);
+    if (r < 0) {
+        return r;
     }
     memcpy(f->token, digits, 2 * TOKEN_BYTES);
     snprintf(f->name, sizeof f->name, "%.*s-copy-%s", STEM_MAX,

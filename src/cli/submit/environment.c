@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/system/random.h"
 #include "base/variables.h"
 #include "cli/submit/env_file.h"
 #include "job/annotations.h"
@@ -13,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 enum {
@@ -317,7 +317,6 @@ static const char *id_of(const json_t *job)
 
 int environment_annotate(struct cli *cli, json_t *job, const json_t *before)
 {
-    unsigned char bytes[ID_BYTES];
     char id[2 * ID_BYTES + 1] = "";
     json_t *notes = doc_at(job, "metadata.annotations");
     const struct environment *e = NULL;
@@ -326,11 +325,9 @@ int environment_annotate(struct cli *cli, json_t *job, const json_t *before)
         (void)json_object_del(notes, JOB_ANNOTATION_ENVIRONMENT);
         return r;
     }
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
-        return muster_fail(&cli->err, MUSTER_EOS, "cannot get random numbers from the system");
-    }
-    for (size_t i = 0; i < sizeof bytes; i++) {
-        (void)snprintf(id + 2 * i, 3, "%02x", bytes[i]);
+    r = random_hex(id, ID_BYTES, &cli->err);
+    if (r < 0) {
+        return r;
     }
     const char *kept = id_of(before);
     return json_object_set_new(notes, JOB_ANNOTATION_ENVIRONMENT, json_string(kept ? kept : id)) ==

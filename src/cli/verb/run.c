@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "base/system/random.h"
 #include "base/time/clock.h"
 #include "cli/follow/follow.h"
 #include "cli/follow/replace.h"
@@ -26,7 +27,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 enum { LEASE_BYTES = 16, LEASE_ID_BYTES = 64 };
@@ -50,19 +50,14 @@ struct runner {
 
 static int take_lease(struct runner *runner)
 {
-    unsigned char bytes[LEASE_BYTES];
     if (cli_on_cluster(runner->cli)) {
         return 0; /* a cluster's job outlives a command that is killed */
     }
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
-        return muster_fail(&runner->cli->err, MUSTER_EOS,
-                           "cannot get random numbers from the system");
-    }
     int used = snprintf(runner->lease_id, sizeof runner->lease_id, "run-%d-", (int)getpid());
-    for (size_t i = 0; i < sizeof bytes; i++) {
-        snprintf(runner->lease_id + used + 2 * i, 3, "%02x", bytes[i]);
-    }
-    return kube_lease_start(runner->cli->kube, runner->lease_id, &runner->lease, &runner->cli->err);
+    int r = random_hex(runner->lease_id + used, LEASE_BYTES, &runner->cli->err);
+    return r < 0 ? r
+                 : kube_lease_start(runner->cli->kube, runner->lease_id, &runner->lease,
+                                    &runner->cli->err);
 }
 
 /* Creates an object that jobs use. Such objects stay between runs: if the object exists already, it

@@ -3,14 +3,13 @@
 #include "coordinator/server/internal.h"
 
 #include "base/file.h"
+#include "base/system/random.h"
 #include "base/time/clock.h"
 #include "coordinator/arbiter/entry.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 int64_t server_now_ms(void)
 {
@@ -244,12 +243,10 @@ static int replay(struct server *s, struct muster_err *err)
 /* Makes the number that distinguishes this job's checkpoints from those of other jobs. */
 static int make_lineage(uint64_t *ret_lineage, struct muster_err *err)
 {
-    uint32_t job;
-    if (getrandom(&job, sizeof job, 0) != sizeof job) {
-        return muster_fail(err, MUSTER_EOS, "no random numbers: %s", strerror(errno));
-    }
+    uint32_t job = 0;
+    int r = random_bytes(&job, sizeof job, err);
     *ret_lineage = (uint64_t)job << 32;
-    return 0;
+    return r;
 }
 
 /* Warns once that there are no locks, because this does not change by itself. */
