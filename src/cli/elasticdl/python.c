@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/home.h"
 #include "cli/submit/environment.h"
+#include "core/hash.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -75,15 +76,6 @@ char *python_with(const char *module)
     return find("python3", has_module, module);
 }
 
-static uint64_t hash(const char *text)
-{
-    uint64_t h = 1469598103934665603u; /* FNV-1a */
-    for (; *text; text++) {
-        h = (h ^ (unsigned char)*text) * 1099511628211u;
-    }
-    return h;
-}
-
 /* Makes a script that calls the python. With a symbolic link, python would look for its packages in
  * another folder, and not find those of a virtual environment. */
 static char *script_of(const char *python)
@@ -110,7 +102,8 @@ static int write_script(const struct home *home, const char *python, char **ret_
     muster_auto(free) char *script = script_of(python);
     muster_auto(free) char *folder = NULL;
     if (!all || !script ||
-        asprintf(&folder, "%s/%016llx", all, (unsigned long long)hash(python)) < 0) {
+        asprintf(&folder, "%s/%016llx", all, (unsigned long long)hash_text(HASH_START, python)) <
+            0) {
         return err_no_memory(err);
     }
     muster_auto(free) char *path = file_join(folder, "python");
