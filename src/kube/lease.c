@@ -8,17 +8,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { PATH_BYTES = 128 };
-enum { LOSS_TURNS = 20, LOSS_US = 5000 }; /* a controller closes its connections one by one */
+enum { LOSS_MS = 100 }; /* a controller closes its connections one by one */
 
 struct kube_lease {
     struct kube *kube;
     char path[PATH_BYTES];
     struct kube_stream *stream;
     uv_timer_t retry;
-    uv_timer_t limit; /* limits the wait for the lease */
+    uv_timer_t limit; /* limits the wait for the lease, or for its loss */
     int open_timers;
     bool held;
     bool lost;
@@ -123,10 +122,12 @@ int kube_lease_start(struct kube *kube, const char *id, struct kube_lease **ret,
 
 bool kube_lease_was_lost(struct kube_lease *lease)
 {
-    for (int i = 0; i < LOSS_TURNS && !lease->lost; i++) {
-        uv_run(lease->kube->loop, UV_RUN_NOWAIT);
-        usleep(i ? LOSS_US : 0);
+    lease->late = false;
+    uv_timer_start(&lease->limit, too_late, LOSS_MS, 0);
+    while (!lease->lost && !lease->late) {
+        uv_run(lease->kube->loop, UV_RUN_ONCE);
     }
+    uv_timer_stop(&lease->limit);
     return lease->lost;
 }
 
