@@ -59,11 +59,9 @@ static int check_words(void *context, const json_t *container, const char *role,
     (void)role;
     const struct search *s = context;
     struct words_fault fault;
-    char path[PATH_TEXT_BYTES];
-    if (words_fault(container, sysconf(_SC_ARG_MAX), &fault)) {
-        (void)snprintf(path, sizeof path, "%s%s%s", at, *fault.path ? "." : "", fault.path);
-        job_problem_place(s->problems, s->severity, yaml_place_of(s->source, path), path,
-                          fault.hint, "%s", fault.text);
+    if (words_fault(container, at, sysconf(_SC_ARG_MAX), &fault)) {
+        job_problem_place(s->problems, s->severity, yaml_place_of(s->source, fault.path),
+                          fault.path, fault.hint, "%s", fault.text);
     }
     return 0;
 }

@@ -73,10 +73,8 @@ static int refuse_words(void *context, const json_t *container, const char *role
     (void)role;
     const struct words_search *s = context;
     struct words_fault fault;
-    char path[PATH_BYTES];
-    if (words_fault(container, s->most_bytes, &fault)) {
-        (void)snprintf(path, sizeof path, "%s%s%s", at, *fault.path ? "." : "", fault.path);
-        job_problem_add(s->problems, JOB_ERROR, path, fault.hint, "%s", fault.text);
+    if (words_fault(container, at, s->most_bytes, &fault)) {
+        job_problem_add(s->problems, JOB_ERROR, fault.path, fault.hint, "%s", fault.text);
     }
     return 0;
 }

@@ -4,11 +4,12 @@
 #include "base/doc.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { WORD_PAGES_MAX = 32 };
 
-static const char hint[] = "put the text into a file, of a ConfigMap volume among others";
+static const char hint[] = "put the text into a file, for example of a ConfigMap volume";
 
 /* Counts the terminating zero, as the kernel does. */
 static size_t bytes_of(const json_t *text)
@@ -22,7 +23,8 @@ static bool is_too_long(const char *what, size_t index, size_t bytes, struct wor
     if (bytes <= most) {
         return false;
     }
-    (void)snprintf(ret->path, sizeof ret->path, "%s[%zu]", what, index);
+    size_t used = strlen(ret->path);
+    (void)snprintf(ret->path + used, sizeof ret->path - used, ".%s[%zu]", what, index);
     (void)snprintf(ret->text, sizeof ret->text,
                    "%zu KiB are too long: the kernel takes less than %zu KiB of a word, or of a "
                    "variable with its name",
@@ -59,9 +61,10 @@ static bool env_fault(const json_t *container, struct words_fault *ret)
     return false;
 }
 
-bool words_fault(const json_t *container, long most_bytes, struct words_fault *ret)
+bool words_fault(const json_t *container, const char *at, long most_bytes, struct words_fault *ret)
 {
     size_t sum = 0;
+    (void)snprintf(ret->path, sizeof ret->path, "%s", at);
     size_t most = most_bytes > 0 && most_bytes < WORDS_BYTES_MAX ? (size_t)most_bytes
                                                                  : (size_t)WORDS_BYTES_MAX;
     if (list_fault(container, "command", &sum, ret) || list_fault(container, "args", &sum, ret) ||
@@ -71,7 +74,6 @@ bool words_fault(const json_t *container, long most_bytes, struct words_fault *r
     if (sum <= most) {
         return false;
     }
-    ret->path[0] = '\0';
     (void)snprintf(ret->text, sizeof ret->text,
                    "command and args are too long (%zu KiB): the kernel takes %zu KiB in all "
                    "(ulimit -s is four times that)",

@@ -52,12 +52,12 @@ static void the_longest_word_is_the_kernels(void **state)
     for (size_t more = 0; more <= 1; more++) {
         char *word = repeat(word_bytes_max() + more);
         json_t *container = container_of(word);
-        assert_int_equal(words_fault(container, 0, &fault), more == 1);
+        assert_int_equal(words_fault(container, "c", 0, &fault), more == 1);
         assert_int_equal(execute(word), more == 1 ? 126 : 0);
         json_decref(container);
         free(word);
     }
-    assert_string_equal(fault.path, "command[1]");
+    assert_string_equal(fault.path, "c.command[1]");
     assert_non_null(strstr(fault.text, "128 KiB are too long"));
 }
 
@@ -69,10 +69,10 @@ static void a_variable_counts_with_its_name(void **state)
     json_t *container = container_of("word");
     json_t *variable = json_array_get(json_object_get(container, "env"), 0);
     json_object_set_new(variable, "value", json_string(value));
-    assert_false(words_fault(container, 0, &fault));
+    assert_false(words_fault(container, "c", 0, &fault));
     json_object_set_new(variable, "name", json_string("NN"));
-    assert_true(words_fault(container, 0, &fault));
-    assert_string_equal(fault.path, "env[0]");
+    assert_true(words_fault(container, "c", 0, &fault));
+    assert_string_equal(fault.path, "c.env[0]");
     json_decref(container);
     free(value);
 }
@@ -85,9 +85,9 @@ static void many_words_count_together(void **state)
     for (int i = 0; i < 100000; i++) {
         json_array_append_new(json_object_get(container, "args"), json_string("1"));
     }
-    assert_false(words_fault(container, 2 << 20, &fault));
-    assert_true(words_fault(container, 512 << 10, &fault));
-    assert_string_equal(fault.path, "");
+    assert_false(words_fault(container, "c", 2 << 20, &fault));
+    assert_true(words_fault(container, "c", 512 << 10, &fault));
+    assert_string_equal(fault.path, "c");
     assert_string_equal(fault.text, "command and args are too long (976 KiB): the kernel takes 512 "
                                     "KiB in all (ulimit -s is four times that)");
     json_decref(container);
