@@ -70,9 +70,13 @@ class Transaction:
         if job.fetch() is None:
             raise RuntimeError('the job has ended within a step')
         if job.took:  # the state is another worker's: what this worker has of the step is useless
-            self.version = 0
-            self.calls.clear()
+            self._forget()
             self.undo.keep()
+
+    def _forget(self):
+        """Drops what this worker has of the step."""
+        self.version = 0
+        self.calls.clear()
 
     def is_current(self, one):
         """Whether the pass belongs to the current generation: sums of another generation are not used."""
@@ -83,8 +87,7 @@ class Transaction:
         vain."""
         pending = self.job.fetch()
         if self.job.took:
-            self.version = 0
-            self.calls.clear()
+            self._forget()
         return pending
 
     def _run_dry(self, function, args, kwargs):
@@ -153,8 +156,7 @@ class Transaction:
         job.pass_.given = job.pass_.committed = True
         job.pending = None  # it belongs to this step, which has begun again: it is not needed any more
         job._note_info()
-        self.calls.clear()
-        self.version = 0
+        self._forget()
         self.undo.tell()
         if job.seed is not None:
             keyed.seed_all(keyed.key(job.seed, 'commit', job.pass_.version))
