@@ -145,15 +145,16 @@ int file_put(const char *path, const void *bytes, size_t count, mode_t mode, str
     return replace(path, bytes, count, mode, false, err);
 }
 
-int file_write_through(const char *path, const void *bytes, size_t count, mode_t mode, bool sync,
+int file_write_through(const char *path, const void *bytes, size_t count, mode_t mode, int ways,
                        struct muster_err *err)
 {
     struct stat info;
     if (lstat(path, &info) < 0 || S_ISREG(info.st_mode)) {
-        return replace(path, bytes, count, mode, sync, err);
+        return replace(path, bytes, count, mode, ways & FILE_SYNC, err);
     }
+    int no_wait = ways & FILE_NO_WAIT ? O_NONBLOCK : 0;
     muster_auto(close) int fd =
-        open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_CLOEXEC, mode);
+        open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_CLOEXEC | no_wait, mode);
     bool is_file = fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
     if (fd < 0 || (is_file && fchmod(fd, mode) < 0) || file_write_bytes(fd, bytes, count) < 0) {
         return file_fail(err, MUSTER_ECREATE, "write", path);

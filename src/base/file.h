@@ -25,10 +25,11 @@ int file_write(const char *path, const void *bytes, size_t count, mode_t mode,
 int file_put(const char *path, const void *bytes, size_t count, mode_t mode,
              struct muster_err *err);
 
-/* Writes to a path that the user names, as file_write, or as file_put unless `sync`. An existing
+/* Writes to a path that the user names, as file_put, or as file_write with FILE_SYNC. An existing
  * device, pipe or link is kept, and written to (--write /dev/stdout). Waits for the reader of a
- * pipe. */
-int file_write_through(const char *path, const void *bytes, size_t count, mode_t mode, bool sync,
+ * pipe; with FILE_NO_WAIT it fails instead, perhaps after a part. */
+enum { FILE_SYNC = 1, FILE_NO_WAIT = 2 };
+int file_write_through(const char *path, const void *bytes, size_t count, mode_t mode, int ways,
                        struct muster_err *err);
 
 /* Writes all bytes, with as many calls of write as it takes. -1 with errno when not all are

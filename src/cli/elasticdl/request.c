@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/home.h"
 #include "base/shell_words.h"
+#include "base/system/random.h"
 #include "base/text.h"
 #include "base/yaml/yaml.h"
 #include "cli/elasticdl/cluster_file.h"
@@ -25,7 +26,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 enum {
@@ -104,18 +104,6 @@ static void say_without_effect(const struct cli *cli)
 }
 
 /* --- what goes with the job --- */
-
-static int make_token(struct cli *cli, char ret[TOKEN_TEXT])
-{
-    unsigned char bytes[TOKEN_BYTES];
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
-        return muster_fail(&cli->err, MUSTER_EOS, "cannot get random numbers from the system");
-    }
-    for (size_t i = 0; i < sizeof bytes; i++) {
-        snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
-    }
-    return 0;
-}
 
 static int populate_by(struct cli *cli, const regex_t *pattern)
 {
@@ -225,7 +213,7 @@ static int make_objects(struct cli *cli, json_t **ret_secret, json_t **ret_job)
     muster_auto(free) char *program = NULL;
     muster_auto(free) char *folder = NULL;
     bool cluster = is_for_cluster(cli);
-    int r = make_token(cli, token);
+    int r = random_hex(token, TOKEN_BYTES, &cli->err);
     struct translate_site site = {.token = cluster ? token : NULL, .run_file = cluster_file_apply};
     if (r == 0 && !cluster) {
         program = realpath("/proc/self/exe", NULL);
@@ -298,7 +286,7 @@ static int print_objects(struct cli *cli, const json_t *secret, const json_t *jo
     }
     int r = strcmp(path, "-") == 0
                 ? cli_print(text, &cli->err)
-                : file_write_through(path, text, strlen(text), 0600, false, &cli->err);
+                : file_write_through(path, text, strlen(text), 0600, 0, &cli->err);
     free(text);
     return r;
 }

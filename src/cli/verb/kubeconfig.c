@@ -25,6 +25,6 @@ int cli_kubeconfig(struct cli *cli)
     if (r < 0) {
         return r;
     }
-    return path ? file_write_through(path, text, strlen(text), 0600, true, &cli->err)
+    return path ? file_write_through(path, text, strlen(text), 0600, FILE_SYNC, &cli->err)
                 : cli_print(text, &cli->err);
 }

@@ -87,7 +87,7 @@ static int write_ready_file(struct server *s, struct muster_err *err)
     for (size_t i = 0; i < s->listener_count; i++) {
         buf_format(&text, "%s\n", s->listeners[i].address);
     }
-    int r = file_write_through(s->options->ready_file, buf_str(&text), text.used, 0600, false, err);
+    int r = file_write_through(s->options->ready_file, buf_str(&text), text.used, 0600, 0, err);
     buf_done(&text);
     return r;
 }

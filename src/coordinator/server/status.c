@@ -10,7 +10,6 @@
 #include "base/time/timestamp.h"
 #include "coordinator/server/report.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,29 +162,12 @@ static json_t *make(const struct status *status)
     return build_end(&b, doc);
 }
 
-/* Writes the text. A device, a pipe or a link is written to, and never replaced. The loop does not
- * wait for the reader of a pipe: text that the pipe cannot take is lost, and the next one follows
- * within a second. */
-static void put(const char *path, const char *text)
-{
-    struct stat info;
-    if (lstat(path, &info) < 0 || S_ISREG(info.st_mode)) {
-        (void)file_put(path, text, strlen(text), MODE, NULL);
-        return;
-    }
-    muster_auto(close) int fd =
-        open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, MODE);
-    if (fd >= 0) {
-        (void)file_write_bytes(fd, text, strlen(text));
-    }
-}
-
 void status_write(const char *path, const struct status *status)
 {
     muster_auto(doc) json_t *doc = path ? make(status) : NULL;
     muster_auto(free) char *text = doc ? doc_print(doc) : NULL;
-    if (text) {
-        put(path, text);
+    if (text) { /* what a pipe cannot take is lost: the next text follows within a second */
+        (void)file_write_through(path, text, strlen(text), MODE, FILE_NO_WAIT, NULL);
     }
 }
 
