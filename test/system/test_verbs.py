@@ -38,6 +38,7 @@ def test_get_forms_of_the_seeds(muster):
     assert 'default' in muster.run('get', 'jobs,pods', '-A').stdout
     tables = [[line.split()[0] for line in table.splitlines()] for table in muster.run('get', 'all').stdout.split('\n\n')]
     assert tables == [['NAME', 'mnist-master-0', 'mnist-worker-0']] * 2 + [['NAME', 'mnist']]
+    assert muster.run('get', 'secrets,all', '-o', 'name').stdout == muster.run('get', 'all', '-o', 'name').stdout != ''
     assert 'did you mean' in muster.run('get', 'podz', code=64).stderr
 
 

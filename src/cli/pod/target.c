@@ -73,34 +73,41 @@ static int add(struct cli *cli, struct targets *targets, struct target target)
     return 0;
 }
 
-/* Adds the targets of "pods,services": all objects of each kind, or those in `names`. */
+/* Adds all objects of the kind, or those in `names`. */
+static int add_kind(struct cli *cli, const char *kind, const char **names, struct targets *ret)
+{
+    int r = 0;
+    const struct kube_resource *resource = kube_resource_find(kind);
+    if (!resource) {
+        return unknown_kind(cli, kind);
+    }
+    if (!*names) {
+        r = add(cli, ret, (struct target){resource, NULL});
+    }
+    for (const char **name = names; *name && r == 0; name++) {
+        r = check_name(cli, *name, *name);
+        r = r < 0 ? r : add(cli, ret, (struct target){resource, *name});
+    }
+    return r;
+}
+
+/* Adds the targets of "pods,services". "all" stands for the kinds of kubectl's category of that
+ * name. */
 static int add_kinds(struct cli *cli, const char *kinds, const char **names, struct targets *ret)
 {
+    static const char *const all[] = {"pods", "services", "pytorchjobs"};
     int r = 0;
     for (const char *at = kinds; *at && r == 0; at += strspn(at, ",")) {
         char kind[KIND_BYTES];
         size_t length = strcspn(at, ",");
         snprintf(kind, sizeof kind, "%.*s", (int)length, at);
         at += length;
-        const struct kube_resource *resource = kube_resource_find(kind);
-        if (!resource) {
-            return unknown_kind(cli, kind);
-        }
-        if (!*names) {
-            r = add(cli, ret, (struct target){resource, NULL});
-        }
-        for (const char **name = names; *name && r == 0; name++) {
-            r = check_name(cli, *name, *name);
-            r = r < 0 ? r : add(cli, ret, (struct target){resource, *name});
+        bool is_all = strcmp(kind, "all") == 0;
+        for (size_t i = 0; i < (is_all ? sizeof all / sizeof all[0] : 1) && r == 0; i++) {
+            r = add_kind(cli, is_all ? all[i] : kind, names, ret);
         }
     }
     return r;
-}
-
-/* Replaces "all" by the kinds of kubectl's category of that name. */
-static const char *spell_out(const char *kinds)
-{
-    return strcmp(kinds, "all") == 0 ? "pods,services,pytorchjobs" : kinds;
 }
 
 static bool names_kind(const char *word)
@@ -119,7 +126,7 @@ int targets_read(struct cli *cli, bool bare_names, struct targets *ret)
     }
     bool kinds = !strchr(words[0], '/') && (!bare_names || names_kind(words[0]));
     if (kinds) {
-        return add_kinds(cli, spell_out(words[0]), words + 1, ret);
+        return add_kinds(cli, words[0], words + 1, ret);
     }
     int r = 0;
     for (; *words && r == 0; words++) {
