@@ -567,6 +567,15 @@ def test_a_status_file_that_is_no_file_is_written_to(muster, kind):
     os.close(reader)
 
 
+def test_a_status_file_that_cannot_be_written_is_said_once(muster):
+    (muster.work / 'folder').mkdir()
+    coordinator = Coordinator(muster, '--status-file', 'folder')
+    team = team_of(1, coordinator, Plan(10, 1))
+    train(team)
+    team.finish()
+    assert coordinator.end()[1].count('warning: the status file: cannot write folder: Is a directory') == 1
+
+
 def test_sigterm_ends_it_and_the_journal_stays(muster):
     coordinator = Coordinator(muster)
     team = team_of(1, coordinator)

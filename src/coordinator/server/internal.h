@@ -73,6 +73,7 @@ struct server {
         struct slow_worker figures;
     } slow[SLOW_NAMED_MAX];
     size_t slow_count;
+    bool status_failed; /* the status file could not be written the last time */
     /* of a term */
     struct journal *journal;
     int alive_fd;                /* -1: the file cannot be written */

@@ -146,7 +146,12 @@ static void write_status(struct server *s)
                                   .slow = slow,
                                   .slow_count = s->over ? 0 : s->slow_count,
                                   .over = s->over};
-    status_write(s->options->status_file, &status);
+    struct muster_err err = MUSTER_ERR_INIT;
+    bool failed = status_write(s->options->status_file, &status, &err) < 0;
+    if (failed && !s->status_failed) {
+        report_say(&s->report, "warning: the status file: %s", err.text);
+    }
+    s->status_failed = failed;
 }
 
 static void sample(struct server *s, int64_t now_ms)

@@ -4,6 +4,7 @@
 #include "base/build.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
+#include "base/err.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "base/time/clock.h"
@@ -162,13 +163,15 @@ static json_t *make(const struct status *status)
     return build_end(&b, doc);
 }
 
-void status_write(const char *path, const struct status *status)
+int status_write(const char *path, const struct status *status, struct muster_err *err)
 {
     muster_auto(doc) json_t *doc = path ? make(status) : NULL;
     muster_auto(free) char *text = doc ? doc_print(doc) : NULL;
-    if (text) { /* what a pipe cannot take is lost: the next text follows within a second */
-        (void)file_write_through(path, text, strlen(text), MODE, FILE_NO_WAIT, NULL);
+    if (!text) {
+        return path ? err_no_memory(err) : 0;
     }
+    /* What a pipe cannot take is lost: the next text follows within a second. */
+    return file_write_through(path, text, strlen(text), MODE, FILE_NO_WAIT, err);
 }
 
 /* ---- Reading ---- */

@@ -28,8 +28,8 @@ struct status {
     bool over; /* the job has ended */
 };
 
-/* Writes the status file; path: NULL for none. */
-void status_write(const char *path, const struct status *status);
+/* Writes the status file; path: NULL for none. MUSTER_ENOMEM, MUSTER_ECREATE. */
+int status_write(const char *path, const struct status *status, struct muster_err *err);
 
 /* Reads the recoveries that an earlier coordinator has written there. A file of another form is
  * ignored. */
