@@ -59,11 +59,34 @@ static uint32_t count_parts(const struct muster_elastic *job, struct shard_range
     return parts;
 }
 
+/* Gives the pass the next part of its micro-batch, and reports it before it is computed. */
+static void take_part(struct muster_elastic *job, const struct plan_step *step,
+                      struct muster_elastic_pass *ret)
+{
+    struct plan_share span = job->passes.span;
+    uint32_t micro_batch = ret->micro_batch;
+    struct shard_range whole = plan_micro_batch(&job->plan, step, micro_batch);
+    uint32_t done = passes_positions(&job->passes, step->version, micro_batch);
+    struct shard_range range = generation_part(job, whole, done);
+    ret->record_count = aside_records_left(&job->mine->aside, &job->plan, range, job->records);
+    ret->micro_batch_records = whole.count;
+    ret->share = (double)ret->record_count / ret->step_records;
+    ret->passes_left =
+        span.first + span.count - micro_batch - 1 + count_parts(job, whole, done + range.count);
+    job->pass_positions = range.count;
+    job->pass_is_last = done + range.count == whole.count;
+    job->computing = true;
+    if (is_told(job, range)) {
+        job->at_hand = aside_trim(&job->mine->aside, &job->plan, range);
+        report_pass(job);
+    }
+    recording_note_pass(job, ret, range);
+}
+
 static void fill_pass(struct muster_elastic *job, uint32_t micro_batch,
                       struct muster_elastic_pass *ret)
 {
     struct plan_step step = plan_step(&job->plan, job->core.version + 1);
-    struct plan_share span = job->passes.span;
     *ret = (struct muster_elastic_pass){
         .struct_size = sizeof *ret,
         .version = step.version,
@@ -77,23 +100,8 @@ static void fill_pass(struct muster_elastic *job, uint32_t micro_batch,
         .size = job->mine->size};
     job->pass_positions = 0;
     job->pass_generation = job->mine->number;
-    if (micro_batch < span.first + span.count) {
-        struct shard_range whole = plan_micro_batch(&job->plan, &step, micro_batch);
-        uint32_t done = passes_positions(&job->passes, step.version, micro_batch);
-        struct shard_range range = generation_part(job, whole, done);
-        ret->record_count = aside_records_left(&job->mine->aside, &job->plan, range, job->records);
-        ret->micro_batch_records = whole.count;
-        ret->share = (double)ret->record_count / ret->step_records;
-        ret->passes_left =
-            span.first + span.count - micro_batch - 1 + count_parts(job, whole, done + range.count);
-        job->pass_positions = range.count;
-        job->pass_is_last = done + range.count == whole.count;
-        job->computing = true;
-        if (is_told(job, range)) {
-            job->at_hand = aside_trim(&job->mine->aside, &job->plan, range);
-            report_pass(job);
-        }
-        recording_note_pass(job, ret, range);
+    if (micro_batch < job->passes.span.first + job->passes.span.count) {
+        take_part(job, &step, ret);
     }
     job->sums = job->summed = 0;
     job->pass_version = step.version;

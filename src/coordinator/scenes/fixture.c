@@ -59,41 +59,45 @@ static void note_appended(struct scene *scene, const struct arbiter_effect *effe
     scene->journal[scene->journaled++].bytes = bytes;
 }
 
+static void note(struct scene *scene, const struct arbiter_effect *effect, bool *ret_synced)
+{
+    switch (effect->kind) {
+    case ARBITER_APPEND: note_appended(scene, effect); break;
+    case ARBITER_SYNC: *ret_synced = true; break;
+    case ARBITER_SERVE: scene->served = true; break;
+    case ARBITER_SEND: note_sent(scene, effect); break;
+    case ARBITER_HANG_UP: scene->hung_up = effect->to; break;
+    case ARBITER_OPENED: scene->opened++; break;
+    case ARBITER_LOST_AGAIN:
+        assert_true(scene->told > 0);
+        scene->told++;
+        break;
+    case ARBITER_LOST:
+    case ARBITER_LEASER_LOST:
+        scene->told++;
+        scene->lost = effect->to;
+        scene->reason = (enum rendezvous_reason)effect->record;
+        break;
+    case ARBITER_END: scene->ended = true; break;
+    case ARBITER_ASIDE:
+        snprintf(scene->aside, sizeof scene->aside, "%.*s", (int)effect->count,
+                 (const char *)arbiter_effect_bytes(&scene->effects, effect));
+        break;
+    case ARBITER_HANGS: scene->hangs = effect->to; break;
+    case ARBITER_FAILED:
+        snprintf(scene->failure, sizeof scene->failure, "%.*s", (int)effect->count,
+                 (const char *)arbiter_effect_bytes(&scene->effects, effect));
+        break;
+    }
+}
+
 int feed(struct scene *scene, struct arbiter_event event)
 {
     bool synced = false;
     event.now_ms = scene->now_ms;
     int r = arbiter_step(scene->arbiter, &event, &scene->effects, &scene->err);
     for (size_t i = 0; i < scene->effects.count; i++) {
-        const struct arbiter_effect *effect = &scene->effects.list[i];
-        switch (effect->kind) {
-        case ARBITER_APPEND: note_appended(scene, effect); break;
-        case ARBITER_SYNC: synced = true; break;
-        case ARBITER_SERVE: scene->served = true; break;
-        case ARBITER_SEND: note_sent(scene, effect); break;
-        case ARBITER_HANG_UP: scene->hung_up = effect->to; break;
-        case ARBITER_OPENED: scene->opened++; break;
-        case ARBITER_LOST_AGAIN:
-            assert_true(scene->told > 0);
-            scene->told++;
-            break;
-        case ARBITER_LOST:
-        case ARBITER_LEASER_LOST:
-            scene->told++;
-            scene->lost = effect->to;
-            scene->reason = (enum rendezvous_reason)effect->record;
-            break;
-        case ARBITER_END: scene->ended = true; break;
-        case ARBITER_ASIDE:
-            snprintf(scene->aside, sizeof scene->aside, "%.*s", (int)effect->count,
-                     (const char *)arbiter_effect_bytes(&scene->effects, effect));
-            break;
-        case ARBITER_HANGS: scene->hangs = effect->to; break;
-        case ARBITER_FAILED:
-            snprintf(scene->failure, sizeof scene->failure, "%.*s", (int)effect->count,
-                     (const char *)arbiter_effect_bytes(&scene->effects, effect));
-            break;
-        }
+        note(scene, &scene->effects.list[i], &synced);
     }
     if (r == 0 && arbiter_check(scene->arbiter)) {
         fail_msg("%s", arbiter_check(scene->arbiter));
