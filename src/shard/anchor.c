@@ -75,7 +75,9 @@ uint64_t shard_anchor_last(const struct shard_anchor *anchor, struct shard_exten
            (extent.epochs - place.epoch - UINT64_C(1)) * steps_in(extent.records, each);
 }
 
-uint32_t shard_anchor_micro_batches(const struct shard_anchor *anchor, uint64_t version)
+/* Returns the number of micro-batches of that step, if its epoch has so many left; version >
+ * anchor->version. */
+static uint32_t micro_batches_of(const struct shard_anchor *anchor, uint64_t version)
 {
     assert(version > anchor->version);
     return version == anchor->version + 1 ? anchor->next : anchor->later;
@@ -84,7 +86,7 @@ uint32_t shard_anchor_micro_batches(const struct shard_anchor *anchor, uint64_t 
 uint32_t shard_anchor_count(const struct shard_anchor *anchor, struct shard_extent extent,
                             uint64_t version)
 {
-    uint64_t each = positions_of(shard_anchor_micro_batches(anchor, version), extent);
+    uint64_t each = positions_of(micro_batches_of(anchor, version), extent);
     uint64_t left = extent.records - shard_anchor_place(anchor, extent, version - 1).position;
     return (uint32_t)(left < each ? left : each);
 }
@@ -96,7 +98,7 @@ struct shard_anchor shard_anchor_move(const struct shard_anchor *anchor, struct 
     return (struct shard_anchor){.version = version,
                                  .epoch = place.epoch,
                                  .position = place.position,
-                                 .next = shard_anchor_micro_batches(anchor, version + 1),
+                                 .next = micro_batches_of(anchor, version + 1),
                                  .later = later};
 }
 

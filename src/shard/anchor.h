@@ -46,9 +46,6 @@ uint64_t shard_anchor_last(const struct shard_anchor *anchor, struct shard_exten
  * shard_anchor_last. At the end this is position 0 of epoch extent.epochs. */
 struct shard_place shard_anchor_place(const struct shard_anchor *anchor, struct shard_extent extent,
                                       uint64_t version);
-/* Returns the number of micro-batches of that step, if its epoch has so many left; version >
- * anchor->version. */
-uint32_t shard_anchor_micro_batches(const struct shard_anchor *anchor, uint64_t version);
 /* Returns the number of the step's positions. */
 uint32_t shard_anchor_count(const struct shard_anchor *anchor, struct shard_extent extent,
                             uint64_t version);

@@ -1,7 +1,7 @@
 /* See aside.h. */
 #include "client/plan/aside.h"
 
-bool aside_has(const struct aside *aside, uint64_t record)
+static bool has(const struct aside *aside, uint64_t record)
 {
     for (uint32_t i = 0; i < aside->count; i++) {
         if (aside->records[i] == record) {
@@ -48,7 +48,7 @@ uint32_t aside_records_left(const struct aside *aside, const struct plan *plan,
     uint32_t left = 0;
     plan_records(plan, range, ret);
     for (uint32_t i = 0; i < range.count; i++) {
-        if (!aside_has(aside, ret[i])) {
+        if (!has(aside, ret[i])) {
             ret[left++] = ret[i];
         }
     }

@@ -12,7 +12,6 @@ struct aside {
     uint32_t count;
 };
 
-bool aside_has(const struct aside *aside, uint64_t record);
 /* Whether both are the same set. Equal sets have the same order. */
 bool aside_equals(const struct aside *aside, const struct aside *other);
 

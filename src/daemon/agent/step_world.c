@@ -311,7 +311,7 @@ bool world_is_over(const struct world_object *object)
     return strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
 }
 
-bool world_holds(const struct world *w, const char *uid)
+static bool holds(const struct world *w, const char *uid)
 {
     for (size_t i = 0; i < WORLD_HOLDERS; i++) {
         if (strcmp(w->held[i], uid) == 0) {
@@ -366,7 +366,7 @@ static void make_pod(struct world *w, int64_t number, int64_t job, size_t name)
                               .job = name % WORLD_JOBS,
                               .machine = pod_new(spec, &place, NULL),
                               .wants_gpu = name % 3 != 0,
-                              .has_gpu = world_holds(w, object->uid)};
+                              .has_gpu = holds(w, object->uid)};
     text_copy(pod->uid, sizeof pod->uid, object->uid);
     json_decref(spec);
 }

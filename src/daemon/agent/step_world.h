@@ -105,7 +105,6 @@ struct world_object *world_object_of(struct world *w, const struct world_pod *po
 /* Whether the object is Succeeded or Failed. */
 bool world_is_over(const struct world_object *object);
 void world_hold(struct world *w, const char *uid, size_t job);
-bool world_holds(const struct world *w, const char *uid);
 /* Makes the pod's machine, and connects to its supervisor. This may fail for a pod that was not
  * bound before, because binding is a write. */
 void world_admit(struct world *w, const struct agent_effect *e, const struct agent_event *event);

@@ -362,9 +362,8 @@ static void on_socket(void *arg, struct http_socket *socket)
     }
 }
 
-int port_forward_tunnel(struct streams *streams, const json_t *pod,
-                        const struct http_request *request, struct http_reply *reply,
-                        struct muster_err *err)
+static int tunnel(struct streams *streams, const json_t *pod, const struct http_request *request,
+                  struct http_reply *reply, struct muster_err *err)
 {
     struct tunnel *t = calloc(1, sizeof *t);
     struct spdy_decoder *decoder = spdy_decoder_new();
@@ -393,6 +392,6 @@ int stream_port_forward(struct streams *streams, const json_t *pod,
         return MUSTER_EINVAL;
     }
     return strcmp(protocol, PORT_FORWARD_TUNNEL) == 0
-               ? port_forward_tunnel(streams, pod, request, reply, err)
+               ? tunnel(streams, pod, request, reply, err)
                : port_forward_channels(streams, pod, request, reply, err);
 }

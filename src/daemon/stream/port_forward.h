@@ -12,9 +12,6 @@
 #define PORT_FORWARD_CHANNELS "v4.channel.k8s.io"
 
 /* Each function completes the reply, or returns an error. */
-int port_forward_tunnel(struct streams *streams, const json_t *pod,
-                        const struct http_request *request, struct http_reply *reply,
-                        struct muster_err *err);
 int port_forward_channels(struct streams *streams, const json_t *pod,
                           const struct http_request *request, struct http_reply *reply,
                           struct muster_err *err);

@@ -73,8 +73,10 @@ static int put_into(json_t *client_config, const struct publish_options *o, cons
     return doc_set_text(client_config, "caBundle", encoded);
 }
 
-int publish_put(json_t *object, const struct publish_options *options, const char *authorities,
-                bool *ret_changed)
+/* Puts the list into the object's clauses that are ours; *ret_changed: whether one of them was
+ * different. Pure. MUSTER_ENOMEM. */
+static int put(json_t *object, const struct publish_options *options, const char *authorities,
+               bool *ret_changed)
 {
     struct buf encoded;
     size_t i;
@@ -156,7 +158,7 @@ static void on_got(void *arg, const struct cluster_answer *answer)
     json_t *object = answer->code == 0 ? json_deep_copy(answer->object) : NULL;
     if (answer->code < 0) {
         fail(p, answer->message);
-    } else if (!object || publish_put(object, &p->options, p->authorities, &changed) < 0) {
+    } else if (!object || put(object, &p->options, p->authorities, &changed) < 0) {
         fail(p, "out of memory");
     } else if (changed) {
         ask(p, CLUSTER_REPLACE, object, on_written);

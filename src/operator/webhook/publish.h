@@ -29,8 +29,3 @@ void publish_close(struct publish *publish);
 
 /* Looks at all objects, one after the other; must not be called while that is in progress. */
 void publish_begin(struct publish *publish, const char *authorities);
-
-/* Puts the list into the object's clauses that are ours; *ret_changed: whether one of them was
- * different. Pure. MUSTER_ENOMEM. */
-int publish_put(json_t *object, const struct publish_options *options, const char *authorities,
-                bool *ret_changed);
