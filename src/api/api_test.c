@@ -25,6 +25,22 @@ static void an_object_lives_its_life(void **state)
     fixture_done(&f);
 }
 
+/* Text that is no number of 64 bits is no version, nor is 0. */
+static void what_is_no_version_does_not_hinder_a_creation(void **state)
+{
+    (void)state;
+    static const char *const versions[] = {"0", "x", "-5", "99999999999999999999999"};
+    struct fixture f;
+    fixture_init(&f, NULL);
+    for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
+        char body[128];
+        (void)snprintf(body, sizeof body, "{'metadata':{'name':'a%zu','resourceVersion':'%s'}}", i,
+                       versions[i]);
+        assert_int_equal(fixture_call(&f, "POST", CONFIG_MAPS, body), 201);
+    }
+    fixture_done(&f);
+}
+
 /* A request, and the Status of its refusal, which kubectl prints in words. */
 #define LETTERS_64 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
@@ -733,6 +749,7 @@ static void discovery_names_every_resource(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_no_version_does_not_hinder_a_creation),
         cmocka_unit_test(an_object_lives_its_life),
         cmocka_unit_test(refusals_say_what_kubectl_expects),
         cmocka_unit_test(no_name_leaves_its_folder),

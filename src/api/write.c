@@ -13,7 +13,9 @@
 #include "base/err.h"
 #include "job/job.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { FAULT_BYTES_MAX = 1024 };
@@ -141,13 +143,14 @@ static int ask_machine(struct api_call *call, struct muster_err *err)
                : muster_fail(err, MUSTER_EDATA, "the object is invalid");
 }
 
-/* An API server answers 500, but not to a dry run, and treats text that is not a number like no
- * version. */
+/* An API server answers 500, but not to a dry run, and treats text that is not a number of 64 bits
+ * like no version. */
 static int check_unversioned(const json_t *object, struct muster_err *err)
 {
     const char *version = doc_text(object, "metadata.resourceVersion", "");
-    bool number = *version && version[strspn(version, "0123456789")] == '\0';
-    return number && version[strspn(version, "0")] != '\0'
+    bool digits = *version && version[strspn(version, "0123456789")] == '\0';
+    errno = 0;
+    return digits && strtoull(version, NULL, 10) > 0 && errno == 0
                ? muster_fail(err, MUSTER_EINTERNAL,
                              "resourceVersion should not be set on objects to be created")
                : 0;
