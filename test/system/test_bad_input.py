@@ -258,6 +258,11 @@ def test_a_word_of_another_tool_says_what_does_it_here(muster, word, here):
     assert only_line(muster.run(word, code=64)) == f"muster: unknown command '{word}'; here it is: muster {here} (muster --help lists all)"
 
 
+def test_an_address_is_not_fetched(muster):
+    assert only_line(muster.run('apply', '-f', 'https://example.com/a.yaml', code=64)) == \
+        'muster: apply: https://example.com/a.yaml is an address, and muster fetches none: curl -L ADDRESS | muster apply -f -'
+
+
 def test_an_unknown_kind_says_which_there_are(muster):
     assert only_line(muster.run('get', 'things', code=64)).startswith("muster: get: unknown kind 'things'; there are configmaps, events, ")
     assert only_line(muster.run('get', 'podz', code=64)) == "muster: get: unknown kind 'podz'; did you mean 'pods'?"

@@ -81,6 +81,13 @@ static int read_file(struct cli *cli, const char *path, enum objects_use use,
 {
     muster_auto(free) char *text = NULL;
     size_t bytes = 0;
+    if (strncmp(path, "http://", 7) == 0 ||
+        strncmp(path, "https://", 8) == 0) { /* kubectl fetches it */
+        return muster_fail(&cli->err, MUSTER_EINVAL,
+                           "%s: %.200s is an address, and muster fetches none: curl -L ADDRESS | "
+                           "muster %s -f -",
+                           cli->args.command->name, path, cli->args.command->name);
+    }
     int r = file_read(path, FILE_BYTES_MAX, &text, &bytes, &cli->err);
     const struct text t = {path, text, bytes};
     return r < 0 ? r : read_text(cli, &t, use, objects, errors);
