@@ -18,7 +18,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { BYTES = 5000001, OWNERS = 3 };
+/* Two threads read BYTES, one reads FEW_BYTES. */
+enum { BYTES = 5000001, FEW_BYTES = 4000000, OWNERS = 3 };
+
+static bool threads_refused;
+
+int __real_pthread_create(pthread_t *ret, const pthread_attr_t *attributes,
+                          void *(*run)(void *context), void *context);
+int __wrap_pthread_create(pthread_t *ret, const pthread_attr_t *attributes,
+                          void *(*run)(void *context), void *context);
+
+int __wrap_pthread_create(pthread_t *ret, const pthread_attr_t *attributes,
+                          void *(*run)(void *context), void *context)
+{
+    return threads_refused ? EAGAIN : __real_pthread_create(ret, attributes, run, context);
+}
 
 struct owners {
     char *state[OWNERS];
@@ -58,9 +72,14 @@ static int tear_down(void **state)
     return 0;
 }
 
+static int read_bytes(struct owners *o, uint64_t version, size_t bytes, struct muster_err *err)
+{
+    return muster_region_read(o->members, OWNERS, 4, version, o->read, bytes, test_limit_ms(), err);
+}
+
 static int read_all(struct owners *o, uint64_t version, struct muster_err *err)
 {
-    return muster_region_read(o->members, OWNERS, 4, version, o->read, BYTES, test_limit_ms(), err);
+    return read_bytes(o, version, BYTES, err);
 }
 
 static void pieces_come_from_all_owners(void **state)
@@ -70,6 +89,26 @@ static void pieces_come_from_all_owners(void **state)
     assert_int_equal(read_all(o, 17, &err), 0);
     assert_memory_equal(o->read, o->state[0], BYTES);
     assert_int_equal(muster_region_read(o->members, 1, 4, 17, o->read, 10, INT64_MAX, &err), 0);
+}
+
+static void one_owner_has_two_connections(void **state)
+{
+    struct owners *o = *state;
+    struct muster_err err = MUSTER_ERR_INIT;
+    int r = muster_region_read(o->members, 1, 4, 17, o->read, BYTES, test_limit_ms(), &err);
+    assert_int_equal(r, 0);
+    assert_memory_equal(o->read, o->state[0], BYTES);
+}
+
+static void without_another_thread_the_callers_reads_all(void **state)
+{
+    struct owners *o = *state;
+    struct muster_err err = MUSTER_ERR_INIT;
+    threads_refused = true;
+    int r = read_all(o, 17, &err);
+    threads_refused = false;
+    assert_int_equal(r, 0);
+    assert_memory_equal(o->read, o->state[0], BYTES);
 }
 
 static void another_version_is_a_conflict(void **state)
@@ -95,14 +134,16 @@ static void a_closed_owner_is_named(void **state)
     assert_int_equal(err.rank, 1);
 }
 
+/* The child of a process with threads reads with one thread, because the sanitizers allow no other
+ * there. */
 static void a_process_outside_reads(void **state)
 {
     struct owners *o = *state;
     pid_t pid = fork();
     if (pid == 0) {
         struct muster_err err = MUSTER_ERR_INIT;
-        int r = read_all(o, 17, &err);
-        _exit(r < 0 || memcmp(o->read, o->state[0], BYTES) != 0);
+        int r = read_bytes(o, 17, FEW_BYTES, &err);
+        _exit(r < 0 || memcmp(o->read, o->state[0], FEW_BYTES) != 0);
     }
     int status = -1;
     assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -125,15 +166,15 @@ static void a_place_that_is_of_no_use_costs_no_byte(void **state)
     struct owners *o = *state;
     struct muster_err err = MUSTER_ERR_INIT;
     remote_reads_begin(0, 0);
-    assert_int_equal(read_all(o, 17, &err), 0);
+    assert_int_equal(read_bytes(o, 17, FEW_BYTES, &err), 0);
     int all = remote_reads.count;
-    assert_true(all >= BYTES / REGION_PIECE_BYTES);
+    assert_true(all >= FEW_BYTES / REGION_PIECE_BYTES);
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         remote_reads_begin(table[i].read, table[i].code);
         remote_reads.missing_bytes = table[i].missing_bytes;
         memset(o->read, 0, BYTES);
-        assert_int_equal(read_all(o, 17, &err), 0);
-        assert_memory_equal(o->read, o->state[0], BYTES);
+        assert_int_equal(read_bytes(o, 17, FEW_BYTES, &err), 0);
+        assert_memory_equal(o->read, o->state[0], FEW_BYTES);
         assert_true(remote_reads.count >= table[i].read && remote_reads.count < all);
     }
     remote_reads_begin(0, 0);
@@ -285,6 +326,67 @@ static void a_read_can_be_interrupted(void **state)
                                      .context = &yes};
     assert_int_equal(region_read_pieces(&read, &err), MUSTER_EINTERRUPTED);
     muster_endpoint_close(silent);
+}
+
+struct partly_silent {
+    struct muster_member owners[2]; /* the second one does not answer */
+    struct muster_endpoint *endpoint;
+    struct muster_elastic_piece piece;
+};
+
+static struct region_read read_partly_silent(struct owners *o, struct partly_silent *p)
+{
+    struct muster_err err = MUSTER_ERR_INIT;
+    memset(o->read, 0, BYTES);
+    memset(o->state[0], 1, BYTES);
+    p->owners[0] = o->members[0];
+    p->piece = (struct muster_elastic_piece){o->read, BYTES};
+    assert_int_equal(muster_endpoint_open("127.0.0.1", &p->endpoint, &err), 0);
+    muster_endpoint_member(p->endpoint, &p->owners[1]);
+    return (struct region_read){.owners = p->owners,
+                                .num_owners = 2,
+                                .generation = 4,
+                                .version = 17,
+                                .pieces = &p->piece,
+                                .num_pieces = 1,
+                                .timeout_ms = test_limit_ms()};
+}
+
+/* Whether all pieces have been read but the one that the silent owner was asked for. */
+static int is_all_but_one_read(void *context)
+{
+    const volatile char *read = context;
+    int missing = 0;
+    for (int first = 0; first < BYTES; first += REGION_PIECE_BYTES) {
+        int end = first + REGION_PIECE_BYTES < BYTES ? first + REGION_PIECE_BYTES : BYTES;
+        missing += read[end - 1] == 0;
+    }
+    return missing <= 1;
+}
+
+/* The caller's thread has read all other pieces when the user interrupts the read: it waits only
+ * for the other thread. */
+static void a_read_can_be_interrupted_while_the_other_thread_waits(void **state)
+{
+    struct owners *o = *state;
+    struct partly_silent p;
+    struct muster_err err = MUSTER_ERR_INIT;
+    struct region_read read = read_partly_silent(o, &p);
+    read.interrupted = is_all_but_one_read;
+    read.context = o->read;
+    assert_int_equal(region_read_pieces(&read, &err), MUSTER_EINTERRUPTED);
+    muster_endpoint_close(p.endpoint);
+}
+
+static void the_owner_that_the_other_thread_waited_for_is_named(void **state)
+{
+    struct partly_silent p;
+    struct muster_err err = MUSTER_ERR_INIT;
+    struct region_read read = read_partly_silent(*state, &p);
+    read.timeout_ms = 100;
+    assert_int_equal(region_read_pieces(&read, &err), MUSTER_ETIMEDOUT);
+    assert_non_null(strstr(err.text, "owner 1"));
+    muster_endpoint_close(p.endpoint);
 }
 
 /* ---- readers that wait ---- */
@@ -616,6 +718,9 @@ int main(void)
         cmocka_unit_test(a_checksum_stays_what_it_is),
         cmocka_unit_test(every_bit_changes_the_checksum),
         cmocka_unit_test_setup_teardown(pieces_come_from_all_owners, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_owner_has_two_connections, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(without_another_thread_the_callers_reads_all, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(another_version_is_a_conflict, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_closed_owner_is_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_process_outside_reads, set_up, tear_down),
@@ -626,6 +731,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(pieces_are_one_row_of_bytes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(another_size_is_said, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_read_can_be_interrupted, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_read_can_be_interrupted_while_the_other_thread_waits,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_owner_that_the_other_thread_waited_for_is_named, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(a_reader_that_waits_holds_nobody_up, set_up, tear_down),
         cmocka_unit_test(stamps_are_asked_for_together),
         cmocka_unit_test_setup_teardown(the_same_version_again_is_another, set_up, tear_down),

@@ -6,10 +6,11 @@
 #include "base/testing/test.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <sys/uio.h>
 
 static struct {
-    int count;
+    atomic_int count;
     int failing, code;                /* the read with this number fails with this code; 0: none
                                          does. Code 0: it returns another byte than the real one */
     size_t missing_bytes;             /* a large read returns this many bytes less than asked for */
@@ -37,7 +38,7 @@ ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *to, unsigned long
                                 unsigned long flags)
 {
     assert_true(to_count == 1 && from_count == 1);
-    bool fails = ++remote_reads.count == remote_reads.failing;
+    bool fails = atomic_fetch_add(&remote_reads.count, 1) + 1 == remote_reads.failing;
     if (fails && remote_reads.code != 0) {
         errno = remote_reads.code;
         return -1;
