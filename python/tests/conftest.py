@@ -1,6 +1,7 @@
-"""Real processes for the tests of muster.torch: ranks, each a python of its own with the package under test.
+"""Fixtures that run tests with real processes: each rank is a python process that uses the package under test.
 
-Torch comes in two generations. The python that runs pytest is one; MUSTER_TORCH2_PYTHON may name a second.
+The tests run on up to two generations of torch: that of the python that runs pytest, and that of the python that
+MUSTER_TORCH2_PYTHON names.
 """
 import json
 import os
@@ -18,7 +19,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 PACKAGE = pathlib.Path(os.environ.get('MUSTER_BUILD', HERE.parent.parent / 'build')) / 'python'
 STRAY = ('RANK', 'WORLD_SIZE', 'LOCAL_RANK', 'MASTER_ADDR', 'MASTER_PORT', 'MUSTER_BACKEND', 'MUSTER_CHECKS')
 
-# What needs a GPU is asked for: MUSTER_GPU=1.
+# Tests that need a GPU run only with MUSTER_GPU=1.
 collect_ignore = [] if os.environ.get('MUSTER_GPU') == '1' else ['test_gpu.py']
 
 
@@ -37,12 +38,12 @@ class Ranks:
     def __init__(self, python, script, size, *args, env=None, ranks=None):
         self.folder = tempfile.TemporaryDirectory(prefix='muster-torch-')
         base = {k: v for k, v in os.environ.items() if k not in STRAY}
-        # A rank that crashes says where all its threads were.
+        # A rank that crashes prints the stacks of all its threads.
         base.update(PYTHONPATH=str(PACKAGE), OMP_NUM_THREADS='1', PYTHONWARNINGS='default', PYTHONFAULTHANDLER='1',
                     MEETING=f'file://{self.folder.name}/store', SCRATCH=self.folder.name)
         base.update(env or {})
         command = [python, str(HERE / 'workers' / script), *map(str, args)]
-        # Who is started in the background ignores Ctrl-C, and hands that on.
+        # A process that was started in the background ignores SIGINT, and its children inherit that: each rank restores the default.
         self.processes = [
             subprocess.Popen(command, env=dict(base, RANK=str(rank), WORLD_SIZE=str(size)), text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -50,7 +51,7 @@ class Ranks:
             for rank in (range(size) if ranks is None else ranks)]
 
     def finish(self, timeout_s=LIMIT_S):
-        """[(exit code, stdout, stderr)] by rank; ranks that are not done by then are killed and fail."""
+        """Returns [(exit code, stdout, stderr)] by rank; ranks that have not ended after timeout_s are killed and fail."""
         results = []
         for process in self.processes:
             try:
@@ -65,7 +66,7 @@ class Ranks:
         return results
 
     def wait_for_line(self, rank, start):
-        """The rest of the first line of a rank's output that begins with `start`."""
+        """Returns the rest of the first line of a rank's output that begins with `start`."""
         for line in self.processes[rank].stdout:
             if line.startswith(start):
                 return line[len(start):].strip()
@@ -77,7 +78,7 @@ class Ranks:
 
 @pytest.fixture
 def ranks():
-    """ranks(python, script, size, *args, env={}) starts them; what is left at the end is killed."""
+    """ranks(python, script, size, *args, env={}) starts ranks; those that still run at the end of the test are killed."""
     started = []
 
     def start(*args, **kwargs):
@@ -93,7 +94,7 @@ def ranks():
 
 @pytest.fixture
 def outputs(ranks):
-    """outputs(python, script, size, *args): every rank's last line as JSON, all ranks having ended well."""
+    """outputs(python, script, size, *args) returns every rank's last line as JSON; it fails unless all ranks ended well."""
     def run(*args, **kwargs):
         results = ranks(*args, **kwargs).finish()
         for code, out, err in results:
@@ -105,7 +106,7 @@ def outputs(ranks):
 @pytest.fixture
 def world():
     """world(…) makes a World (elastic_world.py): a coordinator and its workers, which are ended after the test."""
-    from elastic_world import World  # which takes what is above from here
+    from elastic_world import World  # not at the top, because elastic_world imports names from this file
     worlds = []
 
     def make(*args, **kwargs):

@@ -1,4 +1,4 @@
-"""An elastic job for the tests: a real coordinator, and workers that are real processes, each with a file for what it says."""
+"""An elastic job for the tests: a real coordinator, and workers that are real processes, each with a file for its output."""
 import json
 import os
 import pathlib
@@ -24,7 +24,7 @@ class Process:
         return self.out.read_text(errors='replace')
 
     def lines(self, start):
-        """The rest of each whole line that begins so."""
+        """Returns the rest of each complete line that begins with `start`."""
         text = self.text()
         return [line[len(start):].strip() for line in text[:text.rfind('\n') + 1].splitlines() if line.startswith(start)]
 
@@ -49,7 +49,7 @@ class Process:
 
 
 class World:
-    """One job. first: workers that the first generation waits for; words: more of the coordinator's options."""
+    """One job. first: the number of workers for which the first generation waits; words: more options of the coordinator."""
 
     def __init__(self, first=1, python=None, words=()):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix='muster-elastic-'))
@@ -61,7 +61,7 @@ class World:
         self.start_coordinator()
 
     def start_coordinator(self):
-        """Also one that goes on where the one before it was killed."""
+        """Starts a coordinator; if an earlier one was killed, the new one goes on from its journal."""
         ready = self.folder / 'ready'
         ready.unlink(missing_ok=True)
         command = [BUILD / 'bin/muster', 'coordinator', '--listen', self.env['MUSTER_COORDINATOR'], '--journal',
@@ -73,13 +73,13 @@ class World:
         return process
 
     def restart_coordinator(self):
-        """It is killed."""
+        """Kills the coordinator and starts another one."""
         self.coordinators[-1].signal(signal.SIGKILL)
         self.coordinators[-1].end(-signal.SIGKILL)
         self.start_coordinator()
 
     def start(self, script, *args, env=None, python=None):
-        """A worker: a file of workers/, or what python takes in its place ('-m', …)."""
+        """Starts a worker: a file of workers/, or arguments of python in its place ('-m', …)."""
         words = [script] if script.startswith('-') else [HERE / 'workers' / script]
         process = Process(f'worker-{len(self.workers)}', self.folder, [python or self.python, *words, *args],
                           {**self.env, **(env or {})})
@@ -87,27 +87,28 @@ class World:
         return process
 
     def start_held(self, *args, **kwargs):
-        """One that has imported everything, and joins when let() says so: importing torch takes longer than training here."""
+        """Starts a worker that imports everything and then waits for let() before it joins: importing torch takes longer than training here."""
         return self.start(*args, **kwargs, env={'HOLD': f'hold-{len(self.workers)}'})
 
     def let(self, *workers):
-        """These join, once all of them are able to."""
+        """Lets the workers join, after all of them are ready."""
         for worker in workers:
             worker.wait_for_line('ready')
         for worker in workers:
             (self.folder / worker.name.replace('worker', 'hold')).touch()
 
     def go(self):
-        """Paced jobs run to their end."""
+        """Lets paced jobs run to their end."""
         (self.folder / 'go').touch()
 
     def passes(self):
-        """Which records each committed step has had, by the journal of the coordinator, which has ended: a line for each micro-batch."""
+        """Returns the records of each committed step, a line for each micro-batch, from the coordinator's journal. The coordinator has ended."""
         command = [BUILD / 'tests/elastic_journal', self.folder / 'journal']
         return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
 
     def replay(self, *lists):
-        """What a plain loop of torch ends with that has these passes, and nothing else of the job: elastic_plain.py."""
+        """Returns, for each list of passes, the digest of the model that a plain loop of torch trains with them (elastic_plain.py). The loop has
+        nothing else of the job."""
         files = []
         for number, lines in enumerate(lists):
             files.append(self.folder / f'passes-{number}')

@@ -1,4 +1,4 @@
-"""Each of three silent mistakes is warned of once, and nothing else is; one variable turns it off."""
+"""Each of three silent mistakes causes one warning, and correct programs cause none; one variable turns the checks off."""
 import functools
 import json
 import pathlib
@@ -38,7 +38,7 @@ def test_one_variable_turns_it_off(python, ranks):
 
 @functools.lru_cache(None)
 def warnings_of(python):
-    """{program: [the warnings of each rank]}"""
+    """Returns {program: [the warnings of each rank]}."""
     results = {}
     for size, which in (2, ()), (4, ('grid',)):
         for code, out, err in Ranks(python, 'right.py', size, *which).finish():

@@ -10,7 +10,7 @@ CASES = re.findall(r'^def case_(\w+)', (pathlib.Path(__file__).parent / 'workers
 
 @pytest.fixture(scope='session')
 def passed(python):
-    """{size: [cases that passed on every rank, and what went wrong]}"""
+    """Returns {size: (the cases that passed on every rank, the end of the ranks' output)}."""
     results = {}
     for size in (2, 3):
         ended = Ranks(python, 'collectives.py', size).finish()

@@ -1,4 +1,4 @@
-"""DistributedDataParallel over muster: equal weights on all ranks, and those that gloo gives (workers/train.py)."""
+"""DistributedDataParallel over muster: the weights are equal on all ranks, and the same as over gloo (workers/train.py)."""
 import json
 
 import pytest
@@ -16,7 +16,7 @@ def train(python, size, *backends):
 
 @pytest.fixture(scope='session')
 def pair(python):
-    """What each of two ranks says after training over both backends."""
+    """Returns what each of two ranks prints after training over both backends."""
     return train(python, 2, 'muster', 'gloo')
 
 
@@ -29,7 +29,7 @@ def test_ranks_agree_among_themselves_and_with_gloo(pair, mode):
 
 
 def test_two_ranks_give_the_bits_of_gloo(pair):
-    """With two ranks there is one order of summation: the weights are the same to the last bit."""
+    """With two ranks there is only one order of summation, so the weights are the same to the last bit."""
     assert pair[0]['muster']['plain']['digest'] == pair[0]['gloo']['plain']['digest']
 
 

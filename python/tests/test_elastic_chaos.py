@@ -1,5 +1,6 @@
-"""Random faults around Python workers: Adam, clipping, BatchNorm, OneCycle, a prime number of records, loaders' processes; the weights are those of
-a quiet run, with dropout and random data, too, and those of a serial replay of the journal, bit for bit. MUSTER_SEED: another order of faults; MUSTER_FAULTS: so many, by hand 100 or more."""
+"""Random faults around Python workers that use Adam, clipping, BatchNorm, OneCycle, a prime number of records and loader processes. The
+weights are those of a quiet run, bit for bit, also with dropout and random data; and they are those of a serial replay of the journal.
+MUSTER_SEED chooses another order of faults. MUSTER_FAULTS is the number of faults; use 100 or more in runs by hand."""
 import json
 import os
 import random
@@ -58,7 +59,7 @@ class Chaos:
             else:
                 victim.popen.wait()
         self.goes_on()
-        if kind == 'stop':  # who shared memory with it has killed it; else it is left out, and stays stopped
+        if kind == 'stop':  # a worker that shared memory with it has killed it; otherwise it was left out, and is still stopped
             victim.popen.kill()
 
 

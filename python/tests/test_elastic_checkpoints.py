@@ -1,4 +1,4 @@
-"""All workers die: others go on from the newest checkpoint, and the weights are those of a quiet run, bit for bit."""
+"""All workers die, and others go on from the newest checkpoint: the weights are those of a quiet run, bit for bit."""
 import json
 import signal
 
@@ -16,12 +16,14 @@ def sha256_of(worker):
 
 
 def versions_in(folder):
-    """Of the checkpoints, ascending. The first one is removed when the coordinator has said that it has two newer ones."""
+    """Returns the versions of the checkpoints, ascending. The first checkpoint is removed after the coordinator has reported that it knows two
+    newer ones."""
     return sorted(int(path.name.split('-')[1]) for path in folder.glob('*.checkpoint'))
 
 
 def test_random_numbers_go_on_from_the_checkpoint(world, python):
-    """Without deterministic=, dropout and the data's noise are drawn in turn: who goes on alone draws what comes next."""
+    """Without deterministic=, the random numbers of dropout and of the data's noise are drawn in sequence: a worker that goes on alone from the
+    checkpoint draws the next numbers."""
     options = {'epochs': 3, 'loader_workers': 0, 'deterministic': False}
     quiet = sha256_of(world(1, python).start('elastic_train.py', json.dumps(options)))
 

@@ -1,5 +1,5 @@
-"""What docs/elastic-python.md shows of scripts. The diff: a DDP script before it, an elastic one after it, of ten lines or less. The learning
-rates of a global batch that is constant, and of one that follows the workers."""
+"""The examples of docs/elastic-python.md work. A diff of ten lines or less makes an elastic script from a DDP script. Two more examples set the
+learning rate: for a constant global batch, and for one that follows the workers."""
 import re
 
 import pytest
@@ -31,7 +31,7 @@ def diff():
 
 
 def side(diff, tmp_path, other):
-    """The script without the lines that begin so."""
+    """Returns the path of one side of the diff as a script: the diff without the lines that begin with `other`."""
     path = tmp_path / 'script.py'
     path.write_text(HEAD + ''.join(line[1:] + '\n' for line in diff if line[0] != other) + LAST)
     return path
@@ -58,7 +58,7 @@ def test_after_it_the_script_is_elastic(world, python, diff, tmp_path):
 
 
 def test_the_learning_rate_grows_with_the_global_batch_of_a_job(world, python, tmp_path):
-    """1,001 records in micro-batches of 64: with 4 of them a step the epoch has 4 steps, whoever computes them."""
+    """1,001 records in micro-batches of 64, with 4 micro-batches in a step, are 4 steps in an epoch, no matter which worker computes them."""
     page = (SOURCE / 'docs/elastic-python.md').read_text()
     blocks = [block for block in re.findall(r'```python\n(.*?)```', page, re.S) if 'MUSTER_MICRO_BATCHES' in block]
     script = tmp_path / 'script.py'
@@ -82,7 +82,7 @@ print('rate', optimizer.param_groups[0]['lr'], flush=True)
 
 
 def test_the_learning_rate_follows_the_workers(world, python, tmp_path):
-    """Two workers: 128 records a step, and 105 in the last one of an epoch."""
+    """With two workers a step has 128 records, and the last step of an epoch has 105."""
     page = (SOURCE / 'docs/elastic-python.md').read_text()
     blocks = [block for block in re.findall(r'```python\n(.*?)```', page, re.S) if 'micro_batches_per_worker' in block]
     script = tmp_path / 'script.py'

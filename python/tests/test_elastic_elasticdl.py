@@ -1,4 +1,4 @@
-"""Scripts written for ElasticDL: the tutorial's as it is, with real processes, and ElasticDL's defects by their number."""
+"""Scripts written for ElasticDL, with real processes: the tutorial's unchanged script, and tests of ElasticDL's defects, by their numbers."""
 import json
 import re
 import signal
@@ -31,14 +31,14 @@ def world(world):
 
 
 def words(pictures):
-    """The tutorial's flags, and a smaller network."""
+    """Returns the tutorial's flags, with a smaller network."""
     return ['--batch_size', '64', '--num_epochs', '6', f'--training_data={pictures}/training', f'--validation_data={pictures}/testing',
             '--width', '4', '--log_interval', '1', '--test_images', '200']
 
 
 @pytest.mark.heavy
 def test_the_tutorials_script(world, python, pictures):
-    """Alone, by two workers, and with two deaths and a worker that joins in a later epoch: the same bits."""
+    """One worker alone, two workers, and a job in which two workers die and one joins in a later epoch give the same bits."""
     job = world(1, python)
     alone = job.start('-m', 'model_zoo.mnist.mnist_pytorch', *words(pictures))
     alone.end()
@@ -58,7 +58,7 @@ def test_the_tutorials_script(world, python, pictures):
     assert once.split(', ')[0] == evaluated.split(', ')[0], 'each picture once, whoever looked at it'
 
     job = world(2, python)
-    job.env['PACE'] = '0.5'  # who joins has the time to, however slow the machine is
+    job.env['PACE'] = '0.5'  # gives a worker enough time to join, however slow the machine is
     first, second, third = (job.start_held('elastic_seed.py', *words(pictures)) for _ in range(3))
     job.let(first, second)
     second.wait_for_line('Test set: ')
@@ -77,8 +77,8 @@ def test_the_tutorials_script(world, python, pictures):
 
 @pytest.mark.heavy
 def test_the_tutorials_accuracy(world, python, tmp_path):
-    """The script as written, with the tutorial's two workers and its flags, is as right as a plain run of one process over the same
-    global batches: within what plain runs of other seeds differ by, twice."""
+    """The unchanged script, with the tutorial's two workers and its flags, is as accurate as plain runs of one process over the same global
+    batches: it differs from their mean by at most twice the spread of five plain runs with different seeds."""
     subprocess.run([sys.executable, EXAMPLE / 'write_pictures.py', '--images', '4000', tmp_path], check=True, capture_output=True)
     pictures, epochs, width = tmp_path / 'mnist_png', '4', '8'
     job = world(2, python)
@@ -111,8 +111,8 @@ def result(world):
 
 @pytest.mark.parametrize('workers', [1, 2])
 def test_the_global_batch_is_fixed_or_follows_the_workers(world, python, workers):
-    """By fixed_global_batch_size, which is False where the script does not say, as ElasticDL has it: 13 micro-batches an epoch, one for each
-    worker and step, or MUSTER_MICRO_BATCHES_PER_WORKER; or MUSTER_MICRO_BATCHES in all."""
+    """The argument fixed_global_batch_size decides; it is False by default, as in ElasticDL. An epoch has 13 micro-batches. If it is False, a
+    step has one micro-batch for each worker, or MUSTER_MICRO_BATCHES_PER_WORKER; if it is True, a step has MUSTER_MICRO_BATCHES in all."""
     for what, each, whole in (('follows', '', workers), ('follows', '2', 2 * workers), ('stays', '2', 4)):
         job = world(workers, python)
         job.env['MUSTER_MICRO_BATCHES_PER_WORKER'] = each
@@ -135,8 +135,8 @@ def test_what_follows_the_workers_is_not_deterministic(world, python):
 
 
 def test_defects_10_14_15_16_23_24_records(result):
-    """No call more than batches, the partial batch counts, epochs do not mix, the order is the seed's, and nothing is lost at the
-    tail of two loader workers."""
+    """There are not more calls than batches, the partial batch counts, epochs do not mix, the seed determines the order, and no record is lost
+    at the end of the data with two loader workers."""
     first = result('order')
     assert first == result('order')
     assert first['calls'] == 2 * ([8] * 12 + [5]) and first['results'] == ['result']
@@ -149,7 +149,7 @@ def test_defects_10_14_15_16_23_24_records(result):
 
 
 def test_defects_11_12_errors(result):
-    """An error is not taken for a fault of the network, and scope() ends rightly on it."""
+    """An error of the function is not taken for a network fault, and scope() ends correctly after it."""
     assert result('error') == {'error': 'shapes do not match', 'calls': 1, 'left': True, 'soon': True}
 
 
@@ -165,7 +165,7 @@ def test_defect_19_no_polls(result):
 
 
 def test_shard_checkpoint(result):
-    """Of a job that trains in steps, ElasticDL's JSON says where it stands; model and records go back together."""
+    """For a job that trains in steps, ElasticDL's JSON describes the job's position; model and records can only go back together."""
     end = result('position')
     after, within, done = end['told']
     assert after == {'dataset_name': 'x', 'todo': [[24, 101]], 'doing': [], 'current_epoch': 0, 'num_epochs': 2, 'records_per_task': 8,

@@ -1,11 +1,11 @@
-"""An error of the user's code ends the job for all, at once, with its traceback; it names the record where one is the cause."""
+"""An error of the user's code ends the job for all workers at once, and its traceback is printed; if a record is the cause, it is named."""
 import re
 
 import pytest
 
 
 def failed(world, python, kind, loaders, code=1):
-    """(what the worker says that met it, what the other says, what the coordinator says)"""
+    """Returns the output of the worker that had the error, the output of the other worker, and the coordinator's output."""
     job = world(2, python)
     workers = [job.start_held('elastic_error.py', kind, loaders) for _ in range(2)]
     job.let(*workers)
@@ -27,7 +27,7 @@ def test_an_error_of_the_step_function(world, python):
 
 
 def test_all_lines_of_an_error_are_in_the_one_that_says_why(world, python):
-    """As far as there is room: the one that matters may be any of them."""
+    """The line with the reason has as many lines of the error as there is room for, because any of them may be the one that matters."""
     _, other, coordinator = failed(world, python, 'lines', 0)
     said = 'RuntimeError: Error(s) in loading state_dict: Missing key(s): "weight". Unexpected key(s): "weigth". and so on and so on'
     assert said in other and said in coordinator.splitlines()[-1] and coordinator.splitlines()[-1].endswith('…'), coordinator
@@ -35,13 +35,13 @@ def test_all_lines_of_an_error_are_in_the_one_that_says_why(world, python):
 
 @pytest.mark.parametrize('loaders', [0, 2])
 def test_all_lines_of_an_error_of_an_item_are_in_it_too(world, python, loaders):
-    """Of one in a loader's process, which tells of it by a message that has a traceback, no more."""
+    """The error is raised in a loader's process, which reports it only by a message that contains a traceback."""
     coordinator = failed(world, python, 'lines of an item', loaders)[2]
     assert coordinator.splitlines()[-1].endswith('record 41 of 97 cannot be read: ValueError: the image is damaged: its header'), coordinator
 
 
 def test_that_batchnorm_gets_one_record_at_the_end_of_an_epoch_is_explained(world, python):
-    """The error does not say where the batch of one record comes from: 97 records, 4 in a micro-batch."""
+    """BatchNorm's error does not say where the batch of one record comes from: there are 97 records, in micro-batches of 4."""
     culprit, other, coordinator = failed(world, python, 'norm', 0)
     why = ' is alone in the last micro-batch of its epoch, as 97 records are divided by batch_size=4, and BatchNorm cannot train on one'
     for text in (culprit, other, coordinator.splitlines()[-1]):
@@ -80,7 +80,7 @@ def test_a_data_set_that_ends_the_process_ends_the_job_and_is_named(world, pytho
 
 @pytest.mark.parametrize('kind', ['quits', 'told'])
 def test_a_program_that_ends_itself_leaves_its_work_to_others(world, python, kind):
-    """In its loop, or by its handler of a signal, wherever that finds it: no record is the cause."""
+    """The program exits in its loop, or in a signal handler, which may run at any place, even while a record is read: no record is the cause."""
     job = world(1, python)
     worker = job.start('elastic_error.py', kind, 0)
     worker.end(5)
@@ -121,7 +121,8 @@ def test_a_job_of_which_all_workers_break_off_their_loops_has_failed(world, pyth
 
 
 def test_a_loop_over_batches_that_is_broken_off_is_an_error(world, python):
-    """The epochs go on after it: what comes then, a scheduler's step, would come at another step on each worker."""
+    """The loop over the epochs goes on after it, so the code after the inner loop, such as a scheduler's step, would run at a different step on
+    each worker."""
     job = world(1, python)
     worker = job.start('elastic_error.py', 'stops', 0)
     worker.end(1)
@@ -131,7 +132,7 @@ def test_a_loop_over_batches_that_is_broken_off_is_an_error(world, python):
 
 
 def test_parameters_that_come_after_the_first_batch_are_refused(world, python):
-    """Each worker would train them by itself."""
+    """Otherwise each worker would train these parameters alone."""
     job = world(1, python)
     worker = job.start('elastic_error.py', 'adds', 0)
     worker.end(1)
@@ -150,7 +151,7 @@ def test_a_gradient_that_no_optimizer_uses_is_said_once(world, python, kind, sai
 
 @pytest.mark.parametrize('kind, said', [('scheduler', 1), ('known', 0), ('none', 0)])
 def test_a_scheduler_that_the_job_does_not_know_is_said_once(world, python, kind, said):
-    """Learning rates would differ from worker to worker once one comes or goes, and so would the models."""
+    """After a worker joins or leaves, the workers' learning rates would differ, and so would their models."""
     job = world(1, python)
     worker = job.start('elastic_error.py', kind, 0)
     worker.end()

@@ -13,7 +13,8 @@ def steps_of(worker):
 
 
 def wait_for_size(worker, size):
-    """It has committed two steps with so many workers: the first may be one that the generation before it began."""
+    """Waits until the worker has committed two steps in turn with `size` workers, because the earlier generation may have begun the first one.
+    Returns the version of the second step."""
     for count in range(1, 10000):
         worker.wait_for_line('step ', count)
         found = steps_of(worker)
@@ -23,7 +24,8 @@ def wait_for_size(worker, size):
 
 
 def check(job, workers):
-    """Each record is trained once in every epoch, by the journal and by the weights of all who have ended well."""
+    """Lets the job end, and checks by the journal and by the weights of these workers that each record was trained once in every epoch. Returns
+    the number of records of each step."""
     job.go()
     for worker in workers:
         worker.end()
@@ -38,7 +40,7 @@ def check(job, workers):
 
 
 def test_the_global_batch_follows_the_workers(world, python):
-    """One, two, three, and two again; the second one is killed."""
+    """The job has one, two, three, and again two workers, because the second one is killed."""
     job = world(1, python)
     first = job.start('elastic_growing.py')
     wait_for_size(first, 1)
@@ -65,7 +67,7 @@ def test_the_global_batch_follows_the_workers(world, python):
 
 
 def test_all_die_and_others_go_on_from_a_checkpoint(world, python):
-    """Three, and then one; the coordinator is killed, too."""
+    """Three workers die, and one worker goes on; the coordinator is killed, too."""
     job = world(3, python)
     job.env['MUSTER_CHECKPOINT'] = str(job.folder / 'checkpoints')
     options = json.dumps({'checkpoint_steps': 3})
@@ -81,16 +83,17 @@ def test_all_die_and_others_go_on_from_a_checkpoint(world, python):
     job.restart_coordinator()
     counts = check(job, [last])
     version, _, batch, _ = steps_of(last)[0]
-    assert version > 3 and batch == counts[version] == EACH * BATCH  # of its own size, also the first
+    assert version > 3 and batch == counts[version] == EACH * BATCH  # even the first step has the size for one worker
 
 
 def test_the_environment_says_it(world, python):
-    """Where the program says neither, and though the environment says the other, too: as muster train --micro_batches_per_worker gives it."""
+    """If the program gives neither number, MUSTER_MICRO_BATCHES_PER_WORKER, which muster train --micro_batches_per_worker sets, has effect, even
+    if MUSTER_MICRO_BATCHES is set, too."""
     job = world(1, python)
     job.env.update(MUSTER_MICRO_BATCHES_PER_WORKER=str(EACH), MUSTER_MICRO_BATCHES='7')
     worker = job.start('elastic_growing.py', json.dumps({'each': None}))
     wait_for_size(worker, 1)
-    job.start('elastic_growing.py', json.dumps({'each': EACH}))  # who says the same is no other
+    job.start('elastic_growing.py', json.dumps({'each': EACH}))  # a program that gives the same number is accepted
     wait_for_size(worker, 2)
     check(job, job.workers)
     assert {batch for _, size, batch, _ in steps_of(worker)[:3] if size == 1} == {EACH * BATCH}

@@ -1,4 +1,5 @@
-"""Loops over a job that ends after so many steps: they end in the middle of an epoch, in every worker alike, as a success."""
+"""A job that ends after a given number of steps: the loops end after the same step in every worker, even in the middle of an epoch, and the job
+is a success."""
 import collections
 import json
 
@@ -7,11 +8,11 @@ import pytest
 
 def end_of(worker):
     worker.end()
-    assert 'records are not trained' not in worker.text()  # which is said where a loop is broken off
+    assert 'records are not trained' not in worker.text()  # the warning about a loop that ended too early
     return json.loads(worker.wait_for_line('end '))
 
 
-# 50 records, ten to a step: five steps an epoch. In the second epoch, at its end, and beyond the last one.
+# 50 records, ten in a step, are five steps in an epoch. The limits are in the second epoch, at its end, and beyond the last epoch.
 @pytest.mark.parametrize('limit, steps', [(7, 7), (10, 10), (1000, 20)])
 def test_the_loops_end_with_the_last_step(world, python, limit, steps):
     job = world(2, python, words=('--max-steps', limit))
@@ -22,12 +23,12 @@ def test_the_loops_end_with_the_last_step(world, python, limit, steps):
         assert end['weight'] == ends[0]['weight'] and end['finished']
     counts = collections.Counter((epoch, record) for end in ends for epoch, records in end['seen'].items() for record in records)
     assert {int(epoch) for epoch, _ in counts} == set(range(-(-steps // 5)))
-    assert len(counts) >= 10 * steps  # of a worker that was taken for lost on a loaded machine, another computes the pass again
+    assert len(counts) >= 10 * steps  # more if a worker was taken for lost on a loaded machine: another one computes its pass again
     assert (f'limit: training ends after {limit} steps: {10 * steps} of 200 records are trained' in job.coordinators[0].text()) == (limit < 20)
 
 
 def test_a_script_of_elasticdl_ends_with_it(world, python):
-    """101 records, eight to a step: thirteen steps an epoch, and two."""
+    """101 records, eight in a step, are thirteen steps in an epoch; the job ends two steps later."""
     job = world(1, python, words=('--max-steps', 15))
     end = end_of(job.start('elastic_elasticdl.py', 'order'))
     job.coordinators[0].end()

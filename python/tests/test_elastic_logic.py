@@ -1,4 +1,4 @@
-"""muster.elastic without a job: what joiners get, statistics of normalisation, what is refused, on both torches."""
+"""muster.elastic without a job, on both torches: the state that joining workers get, statistics of normalisation, refusals, and more."""
 import pytest
 
 
@@ -9,7 +9,7 @@ def looks():
 
 @pytest.fixture
 def look(python, outputs, looks):
-    """One process for all of a torch: importing it takes longest."""
+    """look(name) returns the result of a check. One process for each torch runs all checks, because the import of torch takes longest."""
     if python not in looks:
         looks[python] = outputs(python, 'elastic_logic.py', 1)[0]
     return looks[python].get

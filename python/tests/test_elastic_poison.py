@@ -1,4 +1,4 @@
-"""A data set of which one file ends the process that reads it: the job says which record it is."""
+"""One file of a data set ends each process that reads it: the job reports which record it is."""
 import sys
 
 import pytest
@@ -19,7 +19,7 @@ def files(tmp_path):
 
 
 def run_until_it_ends(job, *words, most=12):
-    """A worker that has ended by itself is started again, as a parent does."""
+    """Starts a worker, and another one whenever it has ended by itself, as a parent process does, until the coordinator ends."""
     coordinator = job.coordinators[0].popen
     for number in range(most):
         worker = job.start('elastic_poison.py', *words)
@@ -43,7 +43,8 @@ def test_the_record_that_ends_every_worker_is_named(files, how, loaders):
 
 
 def test_the_record_is_set_aside_and_the_job_goes_on(files):
-    """By option. The model has BatchNorm, the loader two processes: what is left of its micro-batch is a batch of fifteen."""
+    """An option allows this. The model has BatchNorm, and the loader has two processes: the rest of the record's micro-batch is a batch of
+    fifteen."""
     job = World(1, sys.executable)
     job.env['MUSTER_SET_ASIDE'] = '1'
     try:

@@ -1,4 +1,4 @@
-"""Data sets by leases from Python: ElasticDL's tests of its shard services, as behaviour, and evaluation while a worker dies."""
+"""Data sets by leases, from Python: the behaviour that ElasticDL's own tests of its shard services check, and evaluation while a worker dies."""
 import json
 import os
 import re
@@ -28,7 +28,7 @@ def test_elasticdls_tests_of_shards(world):
     assert end['test_epoch'] == 2 * [[0, 10], [10, 20], [20, 30], [30, 40]]
     assert end['test_get_task, test_report_batch_done']
     assert end['test_report_task_result'] == [[0, 4]] + [[start, 2] for start in (10, 20, 30, 40)]
-    todo, doing = end['checkpoint'].pop('todo'), end['checkpoint'].pop('doing')  # what is fetched ahead is being done, too
+    todo, doing = end['checkpoint'].pop('todo'), end['checkpoint'].pop('doing')  # shards that are fetched ahead count as "doing", too
     assert [5, 10] in doing and sorted(todo + doing) == [[5, 10], [10, 15], [15, 20]]
     assert end['checkpoint'] == {'dataset_name': 'e', 'current_epoch': 0, 'num_epochs': 1, 'records_per_task': 5, 'dataset_size': 20,
                                  'shuffle_shards': False, 'version': 'v1.0', 'current_subepoch': 0}
@@ -41,7 +41,7 @@ def test_elasticdls_tests_of_shards(world):
 
 
 def test_evaluation_runs_after_the_last_step_whoever_dies_in_it(world):
-    """Training is over and its workers are gone from it; the coordinator stays until all is evaluated, by who is left."""
+    """Training is over, and its workers have left it; the coordinator stays until the remaining worker has evaluated all records."""
     os.mkfifo(world.folder / 'never')
     os.mkfifo(world.folder / 'later')
     workers = [world.start('elastic_shards.py', 'train_then_evaluate', env={'HOLD_AT': str(world.folder / hold)}) for hold in ('never', 'later')]
@@ -88,26 +88,26 @@ def test_records_of_a_worker_that_is_killed_are_evaluated_by_another(world):
     os.close(let)
     world.coordinators[0].end()
     assert '203 records evaluated' in world.coordinators[0].text()
-    assert len(set(seen)) == len(seen) and set(range(203)) - set(seen) <= set(range(16))  # the first two batches were the other's
+    assert len(set(seen)) == len(seen) and set(range(203)) - set(seen) <= set(range(16))  # the other worker did the first two batches
     assert max(seen) == 202
 
 
 def test_a_loaders_process_that_ends_while_the_loader_is_made_is_no_error(world):
-    """Its records are read by the worker itself, without torch's next look, seconds later."""
+    """The worker reads the records itself, and does not wait for torch's next check of its processes, which comes seconds later."""
     worker = world.start('elastic_shards.py', 'loader_dies_early')
     assert end_of(worker)['read'] == [[1, 10], [3, 30]]
     assert worker.text().count('with exit code 3') == 2, worker.text()
 
 
 def run_until_it_ends(world, **env):
-    """Alone; started again at once when it has died, as a parent does: the coordinator may be about to see that. How they ended, but for one
-    that had not when the coordinator gave up: it came too late to be told anything."""
+    """Runs one worker, and starts it again at once when it has died, as a parent process does; the coordinator may not have noticed the death
+    yet. Returns the exit codes of all workers, except one that still ran when the coordinator gave up: it came too late to get an answer."""
     coordinator, ends = world.coordinators[0].popen, []
     while coordinator.poll() is None and not {0, 65} & set(ends):
         assert len(ends) < 12, f'{ends}: {world.workers[-1].text()}'
         worker = world.start('elastic_shards.py', 'poisoned', env={'FOLDER': str(world.folder), **env}).popen
         wait_for(lambda: worker.poll() is not None or coordinator.poll() is not None, 'the end of a worker')
-        if coordinator.poll() == 0:  # it has done what was left
+        if coordinator.poll() == 0:  # the worker has done the remaining records
             worker.wait(LIMIT_S)
         ends += [worker.poll()] if worker.poll() is not None else []
     coordinator.wait(LIMIT_S)
@@ -117,7 +117,7 @@ def run_until_it_ends(world, **env):
 @pytest.mark.parametrize('how, loaders, code', [('exit', '2', 3), ('segv', '0', -signal.SIGSEGV)])
 def test_the_record_that_workers_by_leases_die_of_is_named(world, how, loaders, code):
     ends = run_until_it_ends(world, HOW=how, LOADERS=loaders, TASK='evaluate', ASIDE='')
-    assert ends in ([code] * 3, [code] * 3 + [65])  # the fourth, if there was time for one, was told
+    assert ends in ([code] * 3, [code] * 3 + [65])  # a fourth worker, if one came in time, learned of the failure
     assert world.coordinators[0].popen.returncode == 65
     assert len(world.coordinators[0].lines('muster: lost ')) == 3
     assert 'the job has failed: 3 workers died, one after the other, of record 41 of data set "numbers"' in world.coordinators[0].text()
@@ -125,7 +125,7 @@ def test_the_record_that_workers_by_leases_die_of_is_named(world, how, loaders, 
 
 @pytest.mark.parametrize('task, aside', [('evaluate', 'by the script'), ('predict', 'by the environment')])
 def test_the_record_that_workers_by_leases_die_of_is_set_aside(world, task, aside):
-    """Means and predictions are without it."""
+    """Means and predictions do not include the record."""
     env = {'MUSTER_SET_ASIDE': '1'} if aside == 'by the environment' else {}
     assert run_until_it_ends(world, HOW='segv', LOADERS='0', TASK=task, ASIDE=aside, **env) == [-signal.SIGSEGV] * 3 + [0]
     end = end_of(world.workers[-1])

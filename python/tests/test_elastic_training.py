@@ -15,7 +15,7 @@ def quiet_runs():
 
 @pytest.fixture
 def quiet(world, quiet_runs):
-    """What a single worker that nobody disturbs ends with, once for each python and options."""
+    """quiet(python, options) returns the result of a single worker that nothing disturbs; it runs once for each python and options."""
     def run(python, options):
         key = python, json.dumps(options, sort_keys=True)
         if key not in quiet_runs:
@@ -46,19 +46,19 @@ def test_the_weights_are_the_same_for_any_number_of_workers(world, quiet, python
         results = ends(workers)
         assert {r['sha256'] for r in results} == {alone['sha256']}
         assert {r['lr_steps'] for r in results} == {alone['lr_steps']}
-        # A worker that was taken for lost, on a loaded machine, has passes that others compute again.
+        # On a loaded machine a worker may be taken for lost; the other workers then compute its passes again.
         assert sum(r['passes'] for r in results) < 1.5 * alone['passes'], 'not everybody computes everything'
         assert max(r['passes'] for r in results) < 0.8 * alone['passes'], 'nobody computes everything'
 
 
 def quiet_and_paced(quiet, python):
-    """The options of a job that goes on until the test says go, and what it ends with when nobody disturbs it."""
+    """Returns the options of a job that goes on until the test calls go(), and its result when nothing disturbs it."""
     options = {'epochs': 15}
     return json.dumps({**options, 'paced': True}), quiet(python, options)
 
 
 def with_kills_and_a_join(world, python, *words):
-    """A job whose first two workers are killed, and its coordinator; and what the third ends with, which has joined meanwhile."""
+    """Runs a job whose first two workers and coordinator are killed, while a third worker joins. Returns the job and the third worker's result."""
     job = world(2, python)
     job.env['PACE'] = '0.2'
     first, second, third = (job.start_held(*words) for _ in range(3))
@@ -95,7 +95,7 @@ def test_sigterm_hands_the_work_back(world, quiet, python):
 
 
 def test_more_workers_than_micro_batches(world, quiet, python):
-    """Those without records run the step for form's sake: clipping, schedulers and averages advance with them."""
+    """Workers without records run the step only for its form, so that their clipping, schedulers and averages advance, too."""
     options = {'micro_batches': 2}
     alone = quiet(python, options)
     job = world(3, python)
@@ -108,7 +108,7 @@ def test_more_workers_than_micro_batches(world, quiet, python):
 
 
 def test_the_gradients_of_two_losses_add_up(world, quiet, python):
-    """By two halves of the loss, each with its backward, a pass has the same gradient in every bit."""
+    """Two halves of the loss, each with its own backward(), give a pass the same gradient in every bit."""
     job = world(2, python)
     workers = [job.start('elastic_train.py', json.dumps({'micro_batches': 8, 'losses': 2})) for _ in range(2)]
     for worker in workers:
@@ -117,7 +117,7 @@ def test_the_gradients_of_two_losses_add_up(world, quiet, python):
 
 
 def test_every_record_counts_once_per_epoch(world, python):
-    """Through a kill, a hand-back and a stop, with batches that were fetched ahead by processes of the loaders."""
+    """This holds when one worker is killed, one hands its work back and one is stopped, while the loaders' processes have fetched batches ahead."""
     job = world(2, python)
     options = json.dumps({'epochs': 60, 'paced': True, 'loader_workers': 2})
     workers = [job.start_held('elastic_ledger.py', options) for _ in range(5)]
@@ -156,7 +156,7 @@ def test_ctrl_c_ends_a_worker_that_waits(world):
 
 @pytest.mark.parametrize('words', [['0'], ['2'], ['2', 'transaction']], ids=' '.join)
 def test_each_record_is_read_once_in_an_epoch(world, words):
-    """By the loader's processes, too: what they fetch ahead is what comes."""
+    """This holds for the loader's processes, too: the batches that they fetch ahead are the batches that come next."""
     job = world(1, sys.executable)
     job.start('elastic_reads.py', *words).end()
     reads = [int(line) for line in (job.folder / 'reads').read_text().split()]
@@ -164,8 +164,8 @@ def test_each_record_is_read_once_in_an_epoch(world, words):
 
 
 def changed(passes):
-    """The passes of the last steps, three times otherwise: one record is another one; a step is left out; two of its micro-batches are
-    interchanged."""
+    """Returns the passes in three versions that differ in the last step: it has one more record; it is left out; two of its micro-batches are
+    swapped."""
     *before, line = passes
     version = line.split()[1]
     of_last = [one for one in passes if one.split()[1] == version]
@@ -174,7 +174,7 @@ def changed(passes):
 
 
 def test_each_worker_computes_its_share_and_none_all(world, python):
-    """Equal bits would come of everybody's computing everything, too: the forward passes that each has run are counted."""
+    """The bits would also be equal if every worker computed everything, so the forward passes of each worker are counted."""
     job = world(3, python)
     for i in range(3):
         job.start('elastic_plain.py', 'train', '3', env={'OMP_NUM_THREADS': str(1 + i)})
@@ -183,14 +183,15 @@ def test_each_worker_computes_its_share_and_none_all(world, python):
     job.coordinators[0].end()
     results = ends(job.workers)
     passes, records = ([result[name] for result in results] for name in ('passes', 'records'))
-    # A worker that was taken for lost, on a loaded machine, has passes that others compute again.
+    # On a loaded machine a worker may be taken for lost; the other workers then compute its passes again.
     assert 3 * 27 <= sum(passes) <= 1.1 * 3 * 27 and max(passes) <= 0.5 * 3 * 27, passes
     assert 3 * 211 <= sum(records) <= 1.1 * 3 * 211 and max(records) <= 0.5 * 3 * 211, records
     assert [result['sha256'] for result in results] == 3 * job.replay(job.passes())
 
 
 def test_a_serial_replay_of_the_journal_has_the_weights(world, python):
-    """Not only alike everywhere: right. Adam, clipping, BatchNorm, OneCycle, a prime number of records, two loader workers."""
+    """The weights are not only the same on all workers, they are right: with Adam, clipping, BatchNorm, OneCycle, a prime number of records, and
+    two loader workers."""
     job, result = with_kills_and_a_join(world, python, 'elastic_plain.py', 'train', '12')
     passes = job.passes()
     seen = [int(word) for line in passes for word in line.split()[3:]]

@@ -1,4 +1,4 @@
-"""Step functions that update the model several times, or evaluate closures: a step of them commits whole, or never was."""
+"""Step functions that update the model several times, or evaluate closures: such a step is committed as a whole, or has no effect."""
 import json
 import signal
 
@@ -15,7 +15,7 @@ def end_of(worker):
 
 @pytest.mark.parametrize('kind', KINDS)
 def test_a_step_that_is_lost_in_its_middle_is_undone(world, python, kind):
-    """One worker is killed while the other has changed its model and has not committed; a third gets the state of that one."""
+    """One worker is killed when the other has changed its model and has not committed the step; a third worker gets the state of that one."""
     options = {'kind': kind, 'epochs': 40}
     job = world(1, python)
     quiet = end_of(job.start(SCRIPT, json.dumps(options)))
@@ -40,7 +40,7 @@ def test_a_step_that_is_lost_in_its_middle_is_undone(world, python, kind):
 
 @pytest.mark.parametrize('kind', KINDS)
 def test_another_one_joins_when_all_passes_of_a_step_are_computed(world, python, kind):
-    """The step begins again, and those that computed them have fewer of them now: none is wanted a second time."""
+    """The step begins again, and the two workers that computed its passes now have fewer of them: no pass is requested a second time."""
     options = {'kind': kind, 'micro_batches': 6, 'epochs': 4}
     job = world(1, python)
     quiet = end_of(job.start(SCRIPT, json.dumps(options)))
@@ -58,8 +58,8 @@ def test_another_one_joins_when_all_passes_of_a_step_are_computed(world, python,
 
 @pytest.mark.parametrize('at, calls', [('dry', 1), ('real', 3)])
 def test_what_is_computed_for_nothing_ends_when_another_one_joins(world, python, at, calls):
-    """It has joined in the first call of a step: of the two workers' shares, three batches each, no other is computed. Two calls without effect come before the
-    first that counts."""
+    """Each of two workers has three batches of a step, and another worker joins during a call of the step function: after this call they compute
+    no other batch of these shares. It is the first call without effect, or the first call that counts, which two without effect precede."""
     options = {'micro_batches': 6, 'epochs': 4}
     job = world(1, python)
     quiet = end_of(job.start(SCRIPT, json.dumps(options)))
@@ -79,7 +79,7 @@ def test_what_is_computed_for_nothing_ends_when_another_one_joins(world, python,
 @pytest.mark.heavy
 @pytest.mark.parametrize('kind', ['gan', 'lbfgs', 'manual'])
 def test_any_number_of_workers_has_the_same_bits(world, python, kind):
-    """More than there are micro-batches, too."""
+    """There may be more workers than micro-batches."""
     ends = []
     for size in (1, 3, 5):
         job = world(size, python)

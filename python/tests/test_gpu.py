@@ -1,4 +1,4 @@
-"""With a GPU: its tensors are refused by muster with an error that names nccl, and `cpu:muster,cuda:nccl` serves both.
+"""Tests with a GPU: muster refuses GPU tensors with an error that names nccl, and `cpu:muster,cuda:nccl` serves both kinds of tensors.
 
     MUSTER_GPU=1 python3 -m pytest python/tests/test_gpu.py
 """
@@ -15,6 +15,6 @@ def test_ddp_of_a_model_on_the_gpu_is_refused(python, ranks):
 
 
 def test_muster_for_the_cpu_beside_nccl(python, ranks):
-    """Of one rank, because nccl wants a GPU for each."""
+    """The group has one rank, because nccl needs a GPU for each rank."""
     for code, out, err in ranks(python, 'gpu.py', 1, 'beside_nccl').finish():
         assert (code, out.split()) == (0, ['done']), err

@@ -1,4 +1,4 @@
-"""Beginnings and ends: exit without destroy, Ctrl-C, the death of a peer, timeouts, stores that are used again."""
+"""How groups begin and end: exit without destroy, Ctrl-C, the death of a peer, timeouts, stores that are used again."""
 import os
 import re
 import signal
@@ -129,7 +129,7 @@ def test_torchrun_restarts_on_the_same_store(python):
 
 
 def test_the_package_alone_loads_nothing():
-    """What every python under `muster run` pays: no torch, no extension."""
+    """Every python under `muster run` loads the package, so it must load neither torch nor the extension."""
     code = 'import sys, muster; print([m for m in sys.modules if m.startswith(("torch", "muster"))])'
     out = subprocess.run([sys.executable, '-c', code], env={'PYTHONPATH': str(PACKAGE)}, text=True, check=True,
                          capture_output=True).stdout
@@ -137,7 +137,7 @@ def test_the_package_alone_loads_nothing():
 
 
 def test_every_error_of_the_table_can_be_caught_by_name(python):
-    """Of those that are more than a RuntimeError; KeyboardInterrupt stays Python's own."""
+    """This holds for the exceptions that are more than a RuntimeError; KeyboardInterrupt stays Python's own class."""
     table = (HERE.parent.parent / 'include/muster/err.def').read_text()
     names = set(re.findall(r'^MUSTER_ERROR\(.*, *(\w+Error),', table, re.M)) - {'RuntimeError'}
     assert {'BlockingIOError', 'FileNotFoundError', 'ConnectionError'} < names

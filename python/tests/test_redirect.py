@@ -1,4 +1,4 @@
-"""Scripts that say gloo, mpi or nothing: moved to muster when asked, left alone when not."""
+"""Scripts that ask for gloo, for mpi or for no backend: they run on muster if that is requested, and are left alone otherwise."""
 import json
 import os
 import pathlib
@@ -53,7 +53,7 @@ def ended_well(processes):
 @pytest.mark.parametrize('rank_name, size_name, shell', [
     ('OMPI_COMM_WORLD_RANK', 'OMPI_COMM_WORLD_SIZE', ['sh', '-c', '"$@"; exit $?', 'sh']), ('PMI_RANK', 'PMI_SIZE', [])])
 def test_mpi_takes_rank_and_size_from_mpirun(python, rank_name, size_name, shell, tmp_path):
-    """What mpirun starts is a shell that starts python, or python itself."""
+    """mpirun may start python itself, or a shell that starts python."""
     command = [*shell, python, str(HERE / 'workers/redirect.py'), 'mpi']
     base = {'PATH': os.environ['PATH'], 'PYTHONPATH': str(PACKAGE), 'OMP_NUM_THREADS': '1', size_name: '2',
             'TMPDIR': str(tmp_path)}
@@ -63,7 +63,7 @@ def test_mpi_takes_rank_and_size_from_mpirun(python, rank_name, size_name, shell
 
 @pytest.mark.parametrize('mpirun', filter(shutil.which, ['mpirun.openmpi', 'mpirun.mpich']))
 def test_programs_in_turn_under_a_real_mpirun(python, mpirun, tmp_path):
-    """The second run must not meet what the first left in the file."""
+    """The second program must not use what the first one left in the store's file."""
     script = f'{python} -W ignore {HERE}/workers/redirect.py mpi'
     flags = ['--allow-run-as-root', '--oversubscribe'] if mpirun == 'mpirun.openmpi' else []
     ended = subprocess.run([mpirun, *flags, '-np', '2', 'sh', '-c', f'{script} && {script}'], text=True, timeout=LIMIT_S,
@@ -93,11 +93,11 @@ def test_choice_of_backend(monkeypatch):
     assert chosen(None, mpi_available=False, cuda_available=True) == 'cpu:muster,cuda:nccl'
 
 
-MAKERS = ['init_process_group', 'new_group']  # where MUSTER_BACKEND and backend "mpi" are answered
+MAKERS = ['init_process_group', 'new_group']  # these handle MUSTER_BACKEND and backend "mpi"
 
 
 def test_torch_keeps_its_functions_unless_a_group_is_ours(python, outputs):
-    """Not one collective of torch is wrapped for a program that uses gloo or NCCL."""
+    """No collective of torch is wrapped for a program that uses gloo or NCCL."""
     for got in outputs(python, 'originals.py', 2):
         assert got['imported'] == got['gloo'] == got['ended'] == MAKERS
         assert got['completed'] and got['sum'] == 4

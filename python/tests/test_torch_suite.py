@@ -1,8 +1,8 @@
-"""PyTorch's own distributed tests, forked, with muster in gloo's place: whatever passes on gloo passes on muster.
+"""Runs PyTorch's own distributed tests, forked, with muster in place of gloo: each test that passes on gloo passes on muster.
 
-`make test` runs some of each kind; with MUSTER_HEAVY=1 all of them run, on gloo first. Measured so in 2026-11: on 3
-ranks torch 1.13.1 (Debian) passes 104 of them on gloo, 103 on muster; torch 2.15 passes 90 on gloo, 88 on muster; the
-difference is UNFIT.
+`make test` runs some tests of each kind; with MUSTER_HEAVY=1 all of them run, first on gloo. Results of 2026-11: on 3
+ranks torch 1.13.1 (Debian) passes 104 tests on gloo and 103 on muster; torch 2.15 passes 90 on gloo and 88 on muster.
+The difference is UNFIT.
 """
 import os
 import re
@@ -18,7 +18,7 @@ SOME = ['test_all_gather_group', 'test_all_gather_object_subgroup', 'test_all_re
         'test_broadcast_group', 'test_ddp_broadcast_buffer', 'test_gather_full_group', 'test_irecv', 'test_isend',
         'test_monitored_barrier_gloo', 'test_new_subgroups', 'test_reduce_product', 'test_scatter_group',
         'test_send_recv_any_source', 'test_send_recv_with_tag', 'test_sparse_all_reduce_sum']
-UNFIT = {'test_get_backend', 'test_ddp_logging_data_cpu'}  # they ask for the name, and get "muster"
+UNFIT = {'test_get_backend', 'test_ddp_logging_data_cpu'}  # these tests check the backend's name, which is "muster"
 
 
 def run(python, backend, names, timeout_s, size=3):
@@ -49,6 +49,6 @@ def test_what_passes_on_gloo_passes_on_muster(python):
     ours = run(python, 'muster', sorted(gloo['ok']), 1500)
     print(f'{len(gloo["ok"])} pass on gloo, {len(ours["ok"])} of them on muster')
     assert gloo['ok'] - ours['ok'] <= UNFIT
-    if gloo['small']:  # torch 2.x wants 8 ranks for tests of groups
+    if gloo['small']:  # torch 2.x needs 8 ranks for tests of groups
         gloo, ours = (run(python, backend, sorted(gloo['small']), 600, size=8) for backend in ('gloo', 'muster'))
         assert gloo['ok'] and gloo['ok'] <= ours['ok']

@@ -1,5 +1,6 @@
-"""`make wheels` makes wheels that work where they are installed, with no PYTHONPATH: muster is imported, found by name, and
-moves a script that says gloo; elasticdl_client and elasticdl_api are what ElasticDL's tutorial installs. Each python gets an environment of its own, into which its torch is lent by a .pth file.
+"""`make wheels` makes wheels that work without PYTHONPATH where they are installed: muster can be imported, torch finds the backend by its name,
+and a script that asks for gloo can be moved to muster. elasticdl_client and elasticdl_api are the packages that ElasticDL's tutorial installs.
+Each python gets its own environment, in which a .pth file makes its torch available.
 """
 import pathlib
 import subprocess
@@ -14,7 +15,7 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 
 @pytest.fixture(scope='session')
 def wheels(tmp_path_factory):
-    """The folder that `make wheels` fills."""
+    """A folder with the wheels that `make wheels` makes."""
     out = tmp_path_factory.mktemp('wheels')
     subprocess.run([sys.executable, SOURCE / 'tools/wheels', BUILD, out], check=True)
     return out
@@ -27,7 +28,7 @@ def wheel(wheels):
 
 @pytest.fixture(scope='session')
 def installed(python, wheel, tmp_path_factory):
-    """The python3 of a fresh environment with the wheel in it."""
+    """The python3 of a new environment in which the wheel is installed."""
     home = tmp_path_factory.mktemp('env')
     subprocess.run([python, '-m', 'venv', '--without-pip', home], check=True)
     lent = subprocess.run([python, '-c', 'import pathlib, torch; print(pathlib.Path(torch.__file__).parents[1])'],
@@ -61,7 +62,7 @@ def test_the_wheel_leaves_gloo_alone(installed, outputs):
 
 @pytest.mark.heavy
 def test_the_tutorials_installation(installed, wheels, tmp_path):
-    """`pip install elasticdl_client elasticdl_api` finds ours, and their command and package work."""
+    """`pip install elasticdl_client elasticdl_api` finds our packages, and their command and package work."""
     environment = {'PATH': f'{installed.parent}:/usr/bin:/bin', 'HOME': str(tmp_path), 'MUSTER_HOME': str(tmp_path / 'muster')}
     subprocess.run([sys.executable, '-m', 'pip', '--python', installed, 'install', '-q', '--no-index', '--find-links', wheels,
                     'elasticdl_client>1.0.0', 'elasticdl_api>1.0.0'], check=True)

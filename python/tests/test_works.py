@@ -10,7 +10,7 @@ CASES = re.findall(r'^def case_(\w+)', (pathlib.Path(__file__).parent / 'workers
 
 @pytest.fixture(scope='session')
 def passed(python):
-    """[cases that passed on every rank], and what went wrong."""
+    """Returns the cases that passed on every rank, and the end of the ranks' output."""
     ended = Ranks(python, 'works.py', 2).finish()
     names = [set(re.findall(r'^ok (\w+)', out, re.M)) for _, out, _ in ended]
     return set.intersection(*names), '\n'.join(out[-300:] + err[-2000:] for _, out, err in ended)

@@ -1,10 +1,10 @@
 """Runs the distributed tests that ship inside torch (torch.testing._internal.distributed.distributed_test), forked.
 
-    python3 torch_distributed.py [TEST…]       on gloo; with MUSTER_BACKEND=muster in the environment, on muster in
-                                               gloo's place: the tests say "gloo" and get muster
+    python3 torch_distributed.py [TEST…]       on gloo; with MUSTER_BACKEND=muster in the environment, on muster: the
+                                               tests ask for "gloo" and get muster
     python3 torch_distributed.py --list
 
-One line per test: `ok`, `skip` or `FAIL` and its name. Each test runs its ranks as forked processes.
+Prints one line per test: `ok`, `skip` or `FAIL`, and its name. Each test runs its ranks as forked processes.
 """
 import atexit
 import os
@@ -17,7 +17,7 @@ import unittest
 
 if not os.environ.get('TEMP_DIR'):
     os.environ['TEMP_DIR'] = tempfile.mkdtemp(prefix='torch-distributed-')
-    atexit.register(shutil.rmtree, os.environ['TEMP_DIR'], ignore_errors=True)  # ranks are forked, and end without it
+    atexit.register(shutil.rmtree, os.environ['TEMP_DIR'], ignore_errors=True)  # forked ranks end without calling this
 os.environ.update(BACKEND='gloo', WORLD_SIZE=os.environ.get('WORLD_SIZE', '3'), INIT_METHOD='env://',
                   MASTER_ADDR='127.0.0.1', OMP_NUM_THREADS='1')
 for folder in ('barrier', 'test_dir', 'init_dir'):
@@ -25,7 +25,7 @@ for folder in ('barrier', 'test_dir', 'init_dir'):
 
 try:
     import expecttest  # noqa: F401
-except ImportError:  # torch.testing wants its base class only
+except ImportError:  # torch.testing needs only its base class
     sys.modules['expecttest'] = types.SimpleNamespace(TestCase=unittest.TestCase, ACCEPT=False)
 
 import torch  # noqa: E402

@@ -1,4 +1,4 @@
-"""Every rank runs every case in order; each says `ok NAME` when what torch documents holds on this rank."""
+"""Every rank runs all cases in order, and prints `ok NAME` for each case in which torch's documented behaviour holds on this rank."""
 import os
 import sys
 import traceback
@@ -210,7 +210,7 @@ def case_send_and_receive():
 
 
 def case_large_messages_cross():
-    """Everybody sends before anybody receives."""
+    """All ranks send before any of them receives."""
     right, left = (RANK + 1) % SIZE, (RANK - 1) % SIZE
     got, given = torch.zeros(3_000_000), mine(3_000_000)
     works = [dist.isend(given, right), dist.irecv(got, left)]
@@ -245,7 +245,7 @@ def case_receive_from_any_source():
 
 
 def case_a_receive_does_not_hold_up_a_collective():
-    """An irecv that nobody answers yet, then an all-reduce, then the answer."""
+    """An irecv is started, then an all-reduce runs, and only then is the message sent."""
     got = torch.zeros(2)
     work = dist.irecv(got, 1, tag=9) if RANK == 0 else None
     tensor = mine(2)
@@ -359,7 +359,7 @@ def case_torch2_functional_collectives_and_mesh():
 
 
 def case_torch2_fsdp_trains_as_one_process_does():
-    """Equal batches on all ranks: sharded training must give what plain training gives."""
+    """All ranks have equal batches, so sharded training must give the same result as plain training."""
     if not TORCH2:
         return
     import copy
@@ -438,7 +438,7 @@ def main(names):
         except Exception:
             traceback.print_exc()
             print(f'FAIL {name}', flush=True)
-            os._exit(1)  # the ranks are out of step
+            os._exit(1)  # from here on the ranks would make different calls
         print(f'ok {name}', flush=True)
     dist.destroy_process_group()
 

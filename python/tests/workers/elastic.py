@@ -15,7 +15,7 @@ scratch = pathlib.Path(os.environ['SCRATCH'])
 
 
 def wait_for(path):
-    """The file's bytes, as soon as somebody has written it (by renaming)."""
+    """Returns the file's bytes, as soon as a process has written it (by renaming)."""
     while not path.exists():
         threading.Event().wait(0.001)
     return path.read_bytes()
@@ -61,7 +61,7 @@ def sums():
 
 
 def death():
-    """The last rank dies; the others are told at once, and go on without it."""
+    """The last rank dies; the others get an error at once, and go on without it."""
     endpoint = muster.Endpoint('127.0.0.1')
     members = members_of(endpoint)
     if rank == size - 1:
@@ -72,7 +72,7 @@ def death():
 
 
 def cancel():
-    """Another thread cancels; the interpreter runs on meanwhile."""
+    """A thread waits in form(), and the interpreter keeps running: the main thread cancels the call, and closes the endpoint during another."""
     endpoint, absent = muster.Endpoint('127.0.0.1'), muster.Endpoint('127.0.0.1')
     told = []
     thread = threading.Thread(target=lambda: told.append(

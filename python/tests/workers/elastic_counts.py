@@ -1,4 +1,5 @@
-"""What the workers of a ledger train: weight i grows by the learning rate, over the share of record i in its step, each time that it is trained."""
+"""The model and data of workers that count: each time that record i is trained, weight i grows by the learning rate, times the weight that the
+step gives to the record."""
 import torch
 from torch import nn
 from torch.utils.data import Dataset
@@ -24,7 +25,7 @@ class Ledger(nn.Module):
         return -self.weights[records]
 
     def counts(self):
-        """How often records were trained: each number that any of them has, once."""
+        """Returns how often records were trained: each count that occurs, once."""
         weights = self.weights.detach()
         rounded = weights.round()
         assert (rounded - weights).abs().max() < 1e-6

@@ -1,4 +1,4 @@
-"""A worker by ElasticDL's API. Argument: what to do. Prints 'end JSON'."""
+"""A worker that uses ElasticDL's API. Argument: what to do. Prints 'end JSON'."""
 import json
 import sys
 import time
@@ -41,7 +41,7 @@ def train_one_batch(records):
 
 
 def order():
-    """The tutorial's shape, with the master client first; a loader with two workers."""
+    """Trains as the tutorial does: the master client is the first argument, and the loader has two workers."""
     service = RecordIndexService(build_master_client(), batch_size=BATCH, num_epochs=EPOCHS, dataset_size=RECORDS, shuffle=True)
     controller, calls, seen, results = controller_of(service, build_master_client()), [], [], set()
     elastic = controller.elastic_run(lambda records: calls.append(len(records)) or train_one_batch(records))
@@ -54,7 +54,7 @@ def order():
 
 
 def error():
-    """An error of the function is the caller's, at once; the scope ends the membership."""
+    """The caller gets an error of the function at once, and the worker leaves the job at the end of the scope."""
     service = RecordIndexService(batch_size=BATCH, dataset_size=RECORDS, num_epochs=EPOCHS, dataset_name='x')
     controller, calls = controller_of(service), []
 
@@ -71,7 +71,7 @@ def error():
 
 
 def position():
-    """Where the records of a job that trains in steps are, after three batches and within the fourth."""
+    """Returns the positions of a job that trains in steps: after three batches, within the fourth, and at the end."""
     service = RecordIndexService(batch_size=BATCH, dataset_size=RECORDS, num_epochs=EPOCHS, dataset_name='x')
     controller, told = controller_of(service), []
     elastic = controller.elastic_run(train_one_batch)
@@ -88,7 +88,7 @@ def position():
 
 
 def skip():
-    """A batch that is not trained is not taken for done."""
+    """A batch that is not trained does not count as done."""
     service = RecordIndexService(batch_size=BATCH, dataset_size=RECORDS, num_epochs=EPOCHS)
     try:
         with controller_of(service).scope():
@@ -99,7 +99,7 @@ def skip():
 
 
 def mistakes():
-    """Said where they are made."""
+    """Each mistake raises an error in the call that makes it."""
     service, told = RecordIndexService(batch_size=BATCH, dataset_size=RECORDS, num_epochs=EPOCHS), []
 
     class Twice(Numbers):
@@ -118,7 +118,7 @@ def mistakes():
 
 
 def shards():
-    """Without a DataLoader: one shard is one pass."""
+    """Trains without a DataLoader: one shard is one pass."""
     service = build_data_shard_service(BATCH, num_epochs=EPOCHS, dataset_size=RECORDS, dataset_name='shards')
     elastic, seen = controller_of(service).elastic_run(train_one_batch), []
     shard = service.fetch_shard()
@@ -131,7 +131,7 @@ def shards():
 
 
 class ImageFolder:
-    """What ElasticImageFolder uses of torchvision's, where that is not installed."""
+    """The part of torchvision's class that ElasticImageFolder uses, because torchvision may not be installed."""
 
     def __init__(self, root, transform=None):
         self.imgs = [(f'{root}/{i}.png', i % 3) for i in range(RECORDS)]
@@ -142,7 +142,7 @@ class ImageFolder:
 
 
 def folder():
-    """ElasticImageFolder, which gets the service later, and DistributedOptimizer with its methods."""
+    """Trains with ElasticImageFolder, which gets the service later, and with DistributedOptimizer and its methods."""
     global optimizer
     torchvision = types.ModuleType('torchvision')
     torchvision.datasets = types.ModuleType('torchvision.datasets')
@@ -169,7 +169,7 @@ def folder():
 
 
 def growing(fixed):
-    """DistributedOptimizer, and what its global batch follows."""
+    """Trains with DistributedOptimizer; its global batch is fixed, or follows the workers."""
     global optimizer
     from elasticai_api.pytorch.optimizer import DistributedOptimizer
     optimizer = DistributedOptimizer(optimizer, **({'fixed_global_batch_size': True} if fixed else {}))
@@ -193,7 +193,7 @@ def stays():
 
 
 def spawned():
-    """The loader's processes do not have what this one has: a service is sent to them."""
+    """The loader's processes are spawned and do not share this process's objects: the service is sent to them."""
     service = RecordIndexService(batch_size=BATCH, dataset_size=RECORDS, num_epochs=1, dataset_name='x')
     controller, seen = controller_of(service), []
     elastic = controller.elastic_run(train_one_batch)
@@ -205,7 +205,7 @@ def spawned():
 
 
 def rate():
-    """fetch_record_index() in a loop of one's own."""
+    """Calls fetch_record_index() in a loop without a DataLoader."""
     controller = create_elastic_controller(1000, num_epochs=1, dataset_size=200_000)
     controller.set_broadcast_model(model)
     controller.set_broadcast_optimizer(optimizer)

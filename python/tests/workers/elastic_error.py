@@ -1,6 +1,8 @@
-"""A worker of an elastic job whose code, or whose data set, has an error at record 41. Which one (breaks, quits: it ends its loop; stops: that over an epoch's batches alone; forgets: backward(); accumulates: its
-optimizer steps after each second batch; scheduler: one that the job does not know; known: one that it does; adds: a group of parameters after the first batch; exits: the data set
-ends the process; told: a signal does while the data set is read; norm: its model cannot train on one record, which is what an epoch ends with), and the loader's workers: its arguments."""
+"""A worker of an elastic job that makes an error in its loop, or at record 41. Arguments: the kind of error, and the number of loader workers.
+Kinds (among others): breaks: it breaks out of its loops; quits: it exits in its loop; stops: it breaks out of the loop over an epoch's batches
+only; forgets: it does not call backward(); accumulates: its optimizer steps after each second batch; scheduler: it has a scheduler that the job
+does not know; known: it has one that the job knows; adds: it adds a group of parameters after the first batch; exits: the data set exits; told:
+a signal's handler exits while the data set is read; norm: its model cannot train on one record, and the last micro-batch of an epoch has one."""
 import os
 import signal
 import sys

@@ -1,5 +1,6 @@
-"""A worker of an elastic job whose loss becomes NaN or infinite. How: its argument (quiet: it does not; record, huge: one record of the data set makes it; rate:
-the learning rate does; mended: its loop makes the gradient finite again; scaled: a GradScaler skips the step; closure, several: in a transaction)."""
+"""A worker of an elastic job whose loss becomes NaN or infinite. Its argument is the cause: quiet: the loss stays finite; record, huge: one
+record of the data set causes it; rate: the learning rate causes it; mended: the loop makes the gradient finite again; scaled: a GradScaler skips
+the step; closure, several: it happens in a transaction."""
 import sys
 
 import torch

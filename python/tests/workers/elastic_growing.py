@@ -1,5 +1,5 @@
-"""A worker of an elastic job whose global batch follows its workers, and whose learning rate follows that: a record's weight grows by one
-each time that it is trained, however large its step is. Options as JSON."""
+"""A worker of an elastic job whose global batch follows its workers. The learning rate follows the global batch, so a record's weight grows by one
+each time that it is trained, no matter how large the step is. Argument: options as JSON."""
 import json
 import sys
 

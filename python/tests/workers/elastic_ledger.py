@@ -1,4 +1,4 @@
-"""A worker of an elastic job whose model counts: weight i grows by one each time that record i is trained. Options as JSON."""
+"""A worker of an elastic job whose model counts: weight i grows by one each time that record i is trained. Argument: options as JSON."""
 import json
 import sys
 

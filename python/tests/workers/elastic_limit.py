@@ -1,4 +1,4 @@
-"""A worker of a job that may end in the middle of an epoch. Argument: processes of the loader. Prints 'end JSON'."""
+"""A worker of a job that may end in the middle of an epoch. Argument: the number of loader processes. Prints 'end JSON'."""
 import json
 import sys
 

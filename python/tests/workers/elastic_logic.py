@@ -1,4 +1,4 @@
-"""What muster.elastic does without a job: state, encoding, statistics, refusals. Prints JSON: by what was looked at."""
+"""Checks muster.elastic without a job: state, encoding, statistics, refusals, and more. Prints the result of each check, by name, as JSON."""
 import copy
 import io
 import json
@@ -39,7 +39,7 @@ def same(a, b):
 
 
 def hand_over(source, target):
-    """As the library does it: the pieces' bytes."""
+    """Copies the bytes of the state's pieces, as the library does."""
     source._write_text()
     mine, others = list(target._pieces()) + [target.text], list(source._pieces()) + [source.text]
     for to, given in zip(mine, others):
@@ -50,7 +50,7 @@ def hand_over(source, target):
 
 
 def joiners():
-    """For each optimizer: who joins before the first step, and after two, goes on as the others do."""
+    """With each optimizer, a worker that joins before the first step, or after two steps, goes on as the other workers do."""
     equal = {}
     for name, options in OPTIMIZERS:
         for steps in (0, 2):
@@ -74,7 +74,7 @@ def joiners():
 
 
 def no_trace():
-    """Learning what a step makes changes nothing, not even the random numbers."""
+    """Slots, which learns the state that a step creates, changes nothing, not even the random numbers."""
     kept = {}
     for name, options in OPTIMIZERS:
         net = network()
@@ -107,7 +107,8 @@ def codes():
 
 
 def statistics():
-    """Passes in any order, applied in theirs, are what one process makes of the batches one after the other."""
+    """Passes may run in any order: applied in the order of the batches, they give the statistics of one process that has computed the batches one
+    after the other."""
     close = []
     for momentum in (0.1, 0.5, None):
         torch.manual_seed(1)
@@ -131,7 +132,7 @@ def statistics():
 
 
 def copies():
-    """A module that is copied or saved whole while a pass is under way is one like any other."""
+    """A module that is copied or saved as a whole while a pass is under way is then a module like any other."""
     ours = network()
     buffers = Buffers(ours)
     buffers.begin()
@@ -147,7 +148,7 @@ def copies():
 
 
 def vectors():
-    """A buffer that a forward changes is that of the last micro-batch, whoever computed it."""
+    """A buffer that a forward pass changes gets the value of the last micro-batch, no matter which worker computed it."""
     torch.manual_seed(1)
     ours = nn.utils.spectral_norm(nn.Linear(4, 3))
     buffers, extras = Buffers(ours), []
@@ -162,7 +163,7 @@ def vectors():
 
 
 def gradients():
-    """A parameter without a gradient has none afterwards, a backward in a backward is none of its own."""
+    """A parameter without a gradient has none afterwards, and a backward inside a backward does not count as another one."""
     net = network()
     gradient, seen = Gradient(list(net.parameters())), []
     hooks, watch = gradient.watch(), BackwardWatch(lambda _: seen.append(gradient.touched))
@@ -210,7 +211,7 @@ def refused():
 
 
 def wrapped():
-    """What Job wraps is still saved, loaded and pickled as before, and steps outside of a job as before."""
+    """Objects that Job has wrapped are saved, loaded and pickled as before, and their steps outside of a job work as before."""
     net = network()
     optimizer = optim.Adam(net.parameters(), lr=0.1)
     scheduler = optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.1, total_steps=9)
@@ -230,7 +231,7 @@ def wrapped():
 
 
 def scaled():
-    """A GradScaler in a step of two passes, of which the second completes it: torch 1.13 has none for the CPU, and turns it off."""
+    """Uses a GradScaler in a step of two passes, the second of which completes the step. torch 1.13 has no GradScaler for the CPU: it is disabled."""
     net, torch2 = network(), hasattr(torch, 'amp') and hasattr(torch.amp, 'GradScaler')
     optimizer = optim.SGD(net.parameters(), lr=0.1)
     scaler = torch.amp.GradScaler('cpu', init_scale=4.0, growth_interval=2) if torch2 else torch.cuda.amp.GradScaler(enabled=False)

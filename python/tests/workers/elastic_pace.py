@@ -1,4 +1,4 @@
-"""Workers that a test leads: they join when told, and a pass takes 50 ms (PACE, in seconds) until the test has seen what it came for."""
+"""Lets a test control its workers: they wait before they join, and a pass takes 50 ms (or PACE seconds) until the test calls go()."""
 import os
 import threading
 
@@ -6,7 +6,7 @@ _never = threading.Event()
 
 
 def hold():
-    """Says that this worker may join, and waits until it shall."""
+    """Prints that this worker is ready to join, and waits until the test lets it join."""
     print('ready', flush=True)
     name = os.environ.get('HOLD')
     while name and not os.path.exists(name):

@@ -1,7 +1,8 @@
 """A model that is trained by elastic workers, or by a plain loop of torch over the records that their steps had.
 
-Arguments: 'train EPOCHS', or 'replay FILE…', each with lines 'pass VERSION MICRO_BATCH RECORD…', as the job's journal has them. Prints 'end'
-and the sha256 of the model; of training, too, how many passes and records this worker has computed. The plain loop uses nothing of muster: what it ends with is what the workers' model has to be, in every bit.
+Arguments: 'train EPOCHS', or 'replay FILE…'; each file has lines 'pass VERSION MICRO_BATCH RECORD…', as the job's journal has them. Prints 'end'
+and the sha256 of the model; after training also how many passes and records this worker has computed. The plain loop uses nothing of muster: the
+workers' model must be equal to the plain loop's model in every bit.
 """
 import collections
 import hashlib
@@ -54,7 +55,7 @@ def train(epochs):
     for _ in job.epochs():
         for data, target, records in loader:
             pass_ = job.pass_
-            if pass_.records:  # before: nobody knows whether this worker lives to see its commit
+            if pass_.records:  # printed before the step, because this worker may die before its commit
                 print('pass', pass_.version, pass_.micro_batch, *records.tolist(), flush=True)
             optimizer.zero_grad()
             functional.cross_entropy(model(data), target).backward()
@@ -66,7 +67,7 @@ def train(epochs):
 
 
 def tree_sum(parts):
-    """Its left half is the greatest power of two that leaves something."""
+    """Returns the sum, added as a tree: the size of its left half is the greatest power of two that leaves a right half."""
     if len(parts) == 1:
         return parts[0]
     left = 1 << (len(parts) - 1).bit_length() - 1
@@ -74,7 +75,8 @@ def tree_sum(parts):
 
 
 def gradients(model, data, target):
-    """Of the mean over a micro-batch; and what BatchNorm has seen of it, which its running statistics are told at the end of the step."""
+    """Returns the gradients of the mean over a micro-batch, and the micro-batch's statistics in BatchNorm, which step() adds to the running
+    statistics at its end."""
     norm, = (module for module in model if isinstance(module, nn.BatchNorm1d))
     kept = norm.running_mean, norm.running_var, norm.momentum
     norm.running_mean, norm.running_var, norm.momentum = torch.zeros(8), torch.zeros(8), 1.0

@@ -1,5 +1,5 @@
-"""A worker of an elastic job with a data set of files, of which one ends the process that reads it. How, and the loader's workers: its
-arguments."""
+"""A worker of an elastic job with a data set of files, one of which ends each process that reads it. Arguments: the folder, how the process ends,
+and the number of loader workers."""
 import os
 import pathlib
 import signal

@@ -1,4 +1,5 @@
-"""A worker whose dataset notes each record that is read, by whichever process. Argument: processes that read."""
+"""A worker whose dataset writes down each record that is read, in any process. Arguments: the number of loader processes; 'transaction' or
+nothing."""
 import os
 import sys
 

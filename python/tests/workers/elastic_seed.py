@@ -1,4 +1,5 @@
-"""ElasticDL's tutorial script as it is, held until it may join, and paced: model.train() is called once per batch."""
+"""Runs ElasticDL's unchanged tutorial script. The script waits until the test lets it join, and model.train(), which it calls once per batch,
+is paced."""
 import runpy
 
 import elastic_pace
@@ -14,7 +15,7 @@ def train(self, mode=True):
 
 
 torch.nn.Module.train = train
-import elasticai_api.pytorch.controller  # noqa: E402,F401  (held with all imports done)
+import elasticai_api.pytorch.controller  # noqa: E402,F401  (imported before this worker waits)
 
 elastic_pace.hold()
 runpy.run_module('model_zoo.mnist.mnist_pytorch', run_name='__main__')

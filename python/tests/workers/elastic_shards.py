@@ -11,7 +11,7 @@ from muster.elastic.shards import Shard
 
 
 def drain(service, batch):
-    """The shards of all epochs, each batch of them reported."""
+    """Fetches the shards of all epochs, reports each of their batches, and returns the shards."""
     found = []
     for shard in iter(service.fetch_shard, None):
         found.append((shard.start, shard.end))
@@ -22,7 +22,7 @@ def drain(service, batch):
 
 
 def elasticdl():
-    """ElasticDL's tests of shards, by what they assert; a data set each. 'others' is open all the while: the job goes on."""
+    """Checks what ElasticDL's tests of shards assert, with one data set for each test. 'others' stays open, so that the job goes on."""
     others = Shards(10, 5, name='others')
     end = {}
     service = build_data_shard_service(1, num_epochs=1, dataset_size=10, num_minibatches_per_shard=3, dataset_name='a')
@@ -43,7 +43,7 @@ def elasticdl():
 
     service = DataShardService(None, 10, 2, 50, task_type=TaskType.EVALUATION, num_minibatches_per_shard=1, dataset_name='d')
     runs = {}
-    for shard in iter(service.fetch_shard, None):  # every first shard of an epoch fails once
+    for shard in iter(service.fetch_shard, None):  # the first shard of each epoch fails once
         runs[shard.start] = runs.get(shard.start, 0) + 1
         fails = shard.start == 0 and runs[0] in (1, 3)
         assert service.report_batch_done(err_msg='cannot' if fails else '')
@@ -56,7 +56,7 @@ def elasticdl():
     service.fetch_shard()
     service.leased().shards.wait()
     end['checkpoint'] = json.loads(service.get_shard_checkpoint())
-    assert not service.restore_shard_from_checkpoint(json.dumps(end['checkpoint']))  # it has begun
+    assert not service.restore_shard_from_checkpoint(json.dumps(end['checkpoint']))  # the data set has begun
     service.report_batch_done()
     drain(service, 5)
 
@@ -83,7 +83,7 @@ def elasticdl():
 
 
 def evaluate():
-    """A DataLoader with two workers over a service; held at its third batch until HOLD can be read."""
+    """Evaluates with a DataLoader with two workers over a service; waits at the third batch until the FIFO HOLD_AT has a writer."""
     import torch
     from torch.utils.data import DataLoader, Dataset
 
@@ -113,8 +113,8 @@ def evaluate():
 
 
 def train_then_evaluate():
-    """Steps of all workers over one data set, then another one by leases, which is made before training; held in the middle of it, or of
-    training."""
+    """Trains one data set in steps of all workers, then evaluates another one by leases, which was created before training. Waits in the middle
+    of the evaluation (HOLD_AT), or of training (HOLD_TRAINING)."""
     import torch
     from muster.elastic import Job, evaluate as share
     from muster.elastic.shards import in_order
@@ -153,8 +153,8 @@ def train_then_evaluate():
 
 
 def loader_dies_early():
-    """A loader's process ends while the loader is being made: a shard that is asked for meanwhile waits for that. Two loaders, one after the
-    other."""
+    """A loader's process ends while the loader is being created: the request for a shard at that time waits for this end. This happens to two
+    loaders, one after the other."""
     import torch
 
     class Numbers(torch.utils.data.Dataset):
@@ -179,7 +179,7 @@ def loader_dies_early():
 
 
 def poisoned():
-    """Evaluates numbers, or predicts them. Of number 41 the process that reads it dies as HOW says: 'exit', or 'segv'."""
+    """Evaluates or predicts numbers. The process that reads number 41 dies in the way that HOW gives: 'exit' or 'segv'."""
     import torch
     from muster.elastic import evaluate as share, predict
 

@@ -1,7 +1,7 @@
-"""A worker of an elastic job: Adam, clipping, BatchNorm, dropout, OneCycle, random data, two loader workers. Options as JSON.
-losses: so many, alike, whose sum is what one has, each with a backward of its own.
+"""A worker of an elastic job: Adam, clipping, BatchNorm, dropout, OneCycle, random data, two loader workers. Argument: options as JSON.
+losses: the number of equal parts of the loss, each with its own backward().
 
-Says 'step VERSION SIZE' for each step that it commits, and at its end 'end JSON'.
+Prints 'step VERSION SIZE' for each step that it commits, and 'end JSON' at its end.
 """
 import hashlib
 import json
@@ -23,7 +23,7 @@ OPTIONS.update(json.loads(sys.argv[1]) if len(sys.argv) > 1 else {})
 
 
 class Points(Dataset):
-    """Of three kinds, with noise that is another one each time."""
+    """Points of three kinds, with noise that is different each time."""
 
     def __len__(self):
         return OPTIONS['records']
@@ -60,7 +60,7 @@ for epoch in job.epochs():
             elastic_pace.pace()
         if not job.incomplete:
             began, steps = began or time.monotonic(), steps + 1
-            if job.info['version'] == OPTIONS['flip']:  # a bit of a parameter changes by itself
+            if job.info['version'] == OPTIONS['flip']:  # flips a bit of a parameter, as a memory fault would
                 model[0].weight.data.view(torch.int32)[0, 0] ^= 1 << 22
             print('step', job.info['version'], job.info['size'], flush=True)
 digest = hashlib.sha256()

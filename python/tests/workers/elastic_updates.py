@@ -1,8 +1,8 @@
-"""A worker of an elastic job whose step function updates the model several times. Options as JSON.
+"""A worker of an elastic job whose step function updates the model several times. Argument: options as JSON.
 
-kind 'gan': two networks, two optimizers, three backwards; a gradient is clipped, a scheduler and an average advance within.
+kind 'gan': two networks, two optimizers, three backwards; a gradient is clipped, a scheduler and an average advance within the function.
 kind 'lbfgs': closures and a line search. kind 'manual': an optimizer of the user's own, with buffers in a registered module.
-Says 'call VERSION SIZE' for each time that the step function begins, 'step VERSION SIZE' for each step that it commits, and at its end 'end JSON'.
+Prints 'call VERSION SIZE' each time that the step function begins, 'step VERSION SIZE' for each step that it commits, and 'end JSON' at its end.
 """
 import hashlib
 import json
@@ -24,8 +24,8 @@ calls = 0
 
 
 def wait_for_another(at, one, of):
-    """In step `wait_in`, until somebody joins: before its last batch is given to the step function, or in the first call without effect (dry), or in the first
-    one that counts (real)."""
+    """Waits in step `wait_in` until another worker joins: before the step's last batch is passed to the step function, or in the first call without
+    effect (dry), or in the first call that counts (real)."""
     if (one.version, one.micro_batch, at) == (OPTIONS['wait_in'], of.micro_batch, OPTIONS['wait_at']):
         OPTIONS['wait_in'] = 0
         print('waits', flush=True)
@@ -35,7 +35,7 @@ def wait_for_another(at, one, of):
 
 
 def in_the_middle():
-    """Where the model has changed, and nothing is committed: the test kills somebody here."""
+    """Called when the model has changed and nothing is committed: the test kills a worker meanwhile."""
     global calls
     calls += 1
     if OPTIONS['stop_in'] == calls:
@@ -63,7 +63,7 @@ class Points(Dataset):
 
 
 class Plain(optim.Optimizer):
-    """Of the user's own: it has a velocity, and a number that is no tensor."""
+    """An optimizer of the user's own: its state has a velocity, and a number that is not a tensor."""
 
     def __init__(self, params, lr):
         super().__init__(params, {'lr': lr})
@@ -126,7 +126,7 @@ def lbfgs():
 
 
 def manual():
-    """Twice the same optimizer, by hand."""
+    """Steps the same optimizer twice in each call, by plain code."""
     model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 3))
     optimizer = Plain(model.parameters(), 0.05)
     scheduler = optim.lr_scheduler.LambdaLR(optimizer, lambda count: 0.9 ** count)

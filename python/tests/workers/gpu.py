@@ -1,4 +1,4 @@
-"""One rank with a GPU: `gpu.py WHAT`; says `done` when all was as it must be."""
+"""One rank with a GPU: `gpu.py WHAT`; prints `done` if everything was correct."""
 import os
 import sys
 
@@ -10,7 +10,7 @@ RANK, SIZE = int(os.environ['RANK']), int(os.environ['WORLD_SIZE'])
 
 
 def begin(backend):
-    """By name alone: torch 2.x finds the backend."""
+    """Uses the backend's name only: torch 2.x finds the backend by it."""
     torch.cuda.set_device(0)
     dist.init_process_group(backend, init_method=os.environ['MEETING'], rank=RANK, world_size=SIZE)
 
@@ -41,7 +41,7 @@ def refused():
     refuses(lambda: dist.send(tensor, 1 - RANK))
     refuses(lambda: dist.recv(tensor, 1 - RANK))
     refuses(lambda: dist.all_reduce(tensor, async_op=True))
-    sums_on('cpu')  # the group is none the worse
+    sums_on('cpu')  # the group still works
 
 
 def ddp_refused():

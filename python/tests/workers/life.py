@@ -1,4 +1,4 @@
-"""One rank of a small life: `life.py WHAT`; the tests in test_life.py say what must come of it."""
+"""One rank of a small program: `life.py WHAT`; the tests in test_life.py say what must happen."""
 import atexit
 import os
 import signal
@@ -27,7 +27,7 @@ def say(text):
 
 
 def leave_without_destroy():
-    """Rank 0 leaves, first a group and then altogether, when rank 1 has yet to come to what rank 0 has started."""
+    """Rank 0 leaves, first a group and then all groups, before rank 1 has made the calls that rank 0 has started."""
     begin()
     store, group = dist.distributed_c10d._get_default_store(), dist.new_group(list(range(SIZE)))
     start_and_leave(store, 'a group', group)
@@ -56,12 +56,13 @@ def meet_at_address():
 
 
 def interrupt_soon():
-    """SIGINT arrives while this rank waits."""
+    """Sends SIGINT to this rank while it waits."""
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
 
 
 def interrupt_a_wait():
-    """SIGINT arrives when the main thread waits for a call. While torch 1.13's engine calls Python, it makes a RuntimeError of it."""
+    """Sends SIGINT when the main thread waits for a call. At other times torch 1.13's engine, when it calls Python, may turn the exception into a
+    RuntimeError."""
     def see_and_interrupt():
         waits = Operation.wait.__code__
         while sys._current_frames()[threading.main_thread().ident].f_code is not waits:
@@ -71,7 +72,7 @@ def interrupt_a_wait():
 
 
 def wait_for_ever(call):
-    """Rank 0 waits for rank 1, which never comes."""
+    """Rank 0 waits for rank 1, which never makes the call."""
     begin()
     dist.barrier()
     if RANK:
@@ -100,7 +101,8 @@ def interrupt_barrier():
 
 
 def call_in_a_handler():
-    """Rank 0's handler of a signal makes a call while rank 0 waits in another; it runs when that has ended."""
+    """Rank 0 gets a signal while it waits in a call, and the signal's handler makes another call: the handler runs when the first call has
+    ended."""
     begin()
     signal.signal(signal.SIGUSR1, lambda *_: dist.all_reduce(torch.ones(3)))
     store = dist.distributed_c10d._get_default_store()
@@ -123,7 +125,7 @@ def signal_soon(store):
 
 
 def call_in_ctrl_c():
-    """The same with Ctrl-C's, which runs inside the call: that is refused."""
+    """The same with Ctrl-C's handler, which runs inside the call: a call in this handler is refused."""
     begin()
     dist.barrier()
     signal.signal(signal.SIGINT, lambda *_: dist.all_reduce(torch.ones(3)))
@@ -137,7 +139,7 @@ def call_in_ctrl_c():
 
 
 def complete_from_the_beginning():
-    """What completes the calls is there before the first call, in which Ctrl-C would interrupt its start."""
+    """The thread that completes calls is started before the first call, because Ctrl-C could interrupt its start in the first call."""
     begin()
     assert [t.name for t in threading.enumerate()].count('muster completion') == 1
     dist.barrier()
@@ -186,7 +188,7 @@ def die_in_backward():
 
 
 def die_before(call):
-    """Rank 1 is killed by the test; rank 0 makes the call and says what it learned."""
+    """The test kills rank 1; rank 0 makes the call and prints its error."""
     begin()
     dist.barrier()
     say('ready')
@@ -205,7 +207,7 @@ def die_in_a_call_of_the_group():
 
 def die_in_a_functional_collective():
     def call(tensor):
-        if not hasattr(dist.ProcessGroup, '_register_backend'):  # torch 1.13 has none
+        if not hasattr(dist.ProcessGroup, '_register_backend'):  # torch 1.13 has no functional collectives
             return dist.all_reduce(tensor)
         from torch.distributed import _functional_collectives as functional
         return functional.wait_tensor(functional.all_reduce(tensor, 'sum', dist.group.WORLD))
@@ -213,7 +215,7 @@ def die_in_a_functional_collective():
 
 
 def die_in_all_reduce():
-    """The last rank is killed by the test; the others say what they learned."""
+    """The test kills the last rank; the others print their errors."""
     begin()
     dist.barrier()
     say('ready')
@@ -225,7 +227,7 @@ def die_in_all_reduce():
 
 
 def end_because_of_another():
-    """Rank 1 leaves; rank 0 says how long after it learned of it its program ends."""
+    """Rank 1 leaves; rank 0 prints how much time its program takes to end after it has got the error."""
     seen = []
     atexit.register(lambda: seen and say(f'ended {time.monotonic() - seen[0]}'))
     begin()
@@ -266,7 +268,7 @@ def same_store_again():
 
 
 def leave_under_a_wait():
-    """A thread waits for a message that never comes; the group is left by another. Twenty times, over one store."""
+    """A thread waits for a message that never comes, and another thread leaves the group. This happens twenty times, over one store."""
     from muster.torch.group import Group
     store = dist.FileStore(os.environ['SCRATCH'] + '/kept', SIZE)
     for _ in range(20):
@@ -291,8 +293,8 @@ def leave_under_a_wait():
 
 
 def close_under_a_question():
-    """A thread is inside a barrier and asks for the GIL, to look for signals, when the communicator is closed by one
-    that has it and would not give it up."""
+    """A thread waits in a barrier, and asks for the GIL to check for signals. Meanwhile the thread that has the GIL closes the communicator, and
+    would not give the GIL up by itself."""
     from muster import _muster
     store, filled = {}, threading.Condition()
 
@@ -327,7 +329,7 @@ def close_under_a_question():
     while not state_of(waiting).startswith('S'):  # asleep in the barrier
         os.sched_yield()
     sys.setswitchinterval(1000)
-    end = time.monotonic() + 0.2  # it asks every 50 ms
+    end = time.monotonic() + 0.2  # the waiting thread asks every 50 ms
     while time.monotonic() < end:
         pass
     comms[0].close()
@@ -344,7 +346,7 @@ def state_of(thread):
 
 
 def die_once():
-    """Under torchrun --max-restarts 1: rank 1 dies in the first attempt; the second runs over the same store."""
+    """Runs under torchrun --max-restarts 1: rank 1 dies in the first attempt; the second attempt runs over the same store."""
     if os.environ['MASTER_ADDR'] == socket.gethostname():  # torchrun's choice, which a bare chroot cannot resolve
         os.environ['MASTER_ADDR'] = '127.0.0.1'
     dist.init_process_group('muster')

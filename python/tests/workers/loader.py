@@ -1,6 +1,6 @@
-"""A rank whose batches come from two forked DataLoader workers, which write into what the rank all-reduces meanwhile.
+"""A rank whose batches come from two forked DataLoader workers, which write to the tensors that the rank all-reduces meanwhile.
 
-Says `apart` when each worker saw its own writes, the rank saw none of them, and the group outlived the workers.
+Prints `apart` if each worker saw its own writes, the rank saw none of them, and the group still worked after the workers had ended.
 """
 import os
 
@@ -13,12 +13,12 @@ import muster.torch  # noqa: F401
 RANK, SIZE = int(os.environ['RANK']), int(os.environ['WORLD_SIZE'])
 SCRIBBLE = -1.0
 WORKERS, BATCHES, EPOCHS = 2, 8, 2
-# One for each way that a vector may take; they are the rank's, and each worker has a copy.
+# One size for each way in which libmuster may all-reduce a vector. The tensors belong to the rank, and each worker has a copy.
 shared = [torch.zeros(count) for count in (3, 3000, 300_000, 3_000_000)]
 
 
 class Scribbles(Dataset):
-    """Writes over the rank's tensors, and gives what is in them then."""
+    """Overwrites the tensors, and returns elements of them."""
 
     def __len__(self):
         return BATCHES
@@ -40,7 +40,7 @@ def expect_sums(when):
 
 
 def reduce_beside_workers():
-    """The tensors have been all-reduced before the fork, and are again while the workers write."""
+    """All-reduces the tensors before the fork, and again while the workers write to them."""
     fill()
     for tensor in shared:
         dist.all_reduce(tensor)

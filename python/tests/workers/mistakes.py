@@ -1,4 +1,4 @@
-"""Training with one silent mistake, or none: `mistakes.py WHAT`; warnings go to stderr."""
+"""Trains with one silent mistake, or without one: `mistakes.py WHAT`; warnings are printed to stderr."""
 import os
 import sys
 

@@ -1,4 +1,4 @@
-"""Which functions of torch.distributed are muster's, from `import torch` to the end of a group of muster."""
+"""Prints which functions of torch.distributed are muster's, from `import torch` to the end of a group of muster."""
 import gc
 import json
 import os
@@ -10,11 +10,11 @@ from torch.distributed import all_reduce as bound_early
 
 import muster  # noqa: F401
 
-ORIGINAL = [bound_early]  # in a list it is not found
+ORIGINAL = [bound_early]  # muster does not find and replace a function in a list
 
 
 def ours():
-    """functools.wraps copies names, but not the globals that a function runs with."""
+    """Returns the names of muster's functions, which their globals show: functools.wraps copies names, but not globals."""
     return sorted({name for module in (dist, c10d) for name, value in vars(module).items()
                    if getattr(value, '__globals__', {}).get('__name__', '').startswith('muster')})
 

@@ -1,4 +1,4 @@
-"""A script that knows nothing of muster: `redirect.py BACKEND|none`; prints which backend it got and a sum."""
+"""A script that does not use muster by itself: `redirect.py BACKEND|none`; prints the backend that it got, a sum, and more."""
 import json
 import os
 import sys

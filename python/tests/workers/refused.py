@@ -1,4 +1,4 @@
-"""Calls whose lists or sizes do not fit, which every rank must refuse before anything moves: `ok NAME: TEXT`."""
+"""Makes calls whose lists or sizes do not fit; every rank must refuse them before any data moves. Prints `ok NAME: TEXT`."""
 import os
 from datetime import timedelta
 
@@ -61,8 +61,8 @@ for name, call in CALLS.items():
         print(f'ok {name}: {error}', flush=True)
     else:
         print(f'FAIL {name}: no error', flush=True)
-        os._exit(1)  # the ranks are out of step
+        os._exit(1)  # from here on the ranks would make different calls
 tensor = ones(3)
-dist.all_reduce(tensor)  # the group is as good as before
+dist.all_reduce(tensor)  # the group still works
 assert tensor.tolist() == [SIZE] * 3
 dist.destroy_process_group()

@@ -1,6 +1,6 @@
-"""Programs that are right, though they look like one of the three mistakes: JSON, what each was warned of on this rank.
+"""Programs that are correct, though they look like one of the three mistakes. Prints the warnings of each program on this rank, as JSON.
 
-`right.py` runs those for two ranks, `right.py grid` those for four.
+`right.py` runs the programs for two ranks, `right.py grid` those for four.
 """
 import gc
 import json
@@ -90,7 +90,7 @@ def program_some_parameters_are_left_to_each_rank():
 
 
 def program_replicated_layers_of_a_split_model_by_hand():
-    """Megatron's way: the ranks share their samples, some layers are each rank's own, and the others are averaged."""
+    """Trains as Megatron does: all ranks use the same samples, some layers belong to one rank only, and the others are averaged."""
     model = net()
     with torch.no_grad():
         model[2].weight.add_(RANK)
@@ -123,7 +123,7 @@ def program_one_rank_trains_on_after_the_group():
 
 
 def rows_and_columns():
-    """Ranks 0 1 / 2 3: a row shares a model, a column shares the work."""
+    """Returns this rank's row and column in the grid 0 1 / 2 3: the ranks of a row share a model, those of a column share the work."""
     rows, columns = [dist.new_group([0, 1]), dist.new_group([2, 3])], [dist.new_group([0, 2]), dist.new_group([1, 3])]
     return rows[RANK // 2], columns[RANK % 2]
 
@@ -151,7 +151,7 @@ def begin(name, backend='muster'):
 
 
 def warned_of(name, program):
-    """The warnings of one program, which begins as if nothing had been warned of yet."""
+    """Returns the warnings of one program, which begins as if there had been no warning yet."""
     checks._watch._warned.clear()
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter('always')

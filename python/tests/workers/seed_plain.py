@@ -1,6 +1,6 @@
 """The tutorial's model, data and schedule in a plain loop of torch, in one process: nothing of muster trains it.
 
-Arguments: PICTURES BATCH EPOCHS WIDTH SEED…. Prints 'accuracy' and the share of test pictures that are right, once for each seed.
+Arguments: PICTURES BATCH EPOCHS WIDTH SEED…. Prints 'accuracy' and the share of test pictures that are classified correctly, once for each seed.
 """
 import random
 import sys

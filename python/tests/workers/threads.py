@@ -1,5 +1,5 @@
-"""Three threads on one communicator: one sends, one receives, the main one all-reduces, all at once and with as little
-Python in between as can be. Says `in order` when every message came in its turn and every sum was right.
+"""Three threads use one communicator at the same time, with as little Python code as possible in between: one sends, one
+receives, and the main thread all-reduces. Prints `in order` if all messages came in order and every sum was right.
 """
 import os
 import sys

@@ -1,5 +1,5 @@
-"""Trains a small model by DDP, over each backend given and in each mode, and prints what it became as one JSON line:
-{backend: {mode: {digest, sum, norm}}}. On stderr it says what it is at, for the case that it crashes.
+"""Trains a small model by DDP, over each of the given backends and in each mode, and prints the results as one JSON line:
+{backend: {mode: {digest, sum, norm}}}. Prints its progress to stderr, in case it crashes.
 
     train.py BACKEND…
 """

@@ -1,4 +1,4 @@
-"""Asynchronous calls as their callers see them; each rank says `ok NAME` as collectives.py does."""
+"""Asynchronous calls as their callers see them; each rank prints `ok NAME` as collectives.py does."""
 import gc
 import sys
 import time
@@ -37,7 +37,7 @@ def case_a_result_arrives_though_nobody_waits():
 
 
 def case_an_ended_call_keeps_no_tensor_alive():
-    """Without the collector of cycles, which comes late for what is large and few."""
+    """This holds without the garbage collector, which runs late if objects are large and few."""
     def call():
         tensor = mine(1000)
         work = dist.all_reduce(tensor, async_op=True)
@@ -50,7 +50,7 @@ def case_an_ended_call_keeps_no_tensor_alive():
     gc.disable()
     try:
         left = []
-        for number in range(7):  # the next one lets go what nobody waited for
+        for number in range(7):  # the next call releases a call that nobody waited for
             left.append(call())
         until_gone(left)
     finally:
@@ -58,7 +58,7 @@ def case_an_ended_call_keeps_no_tensor_alive():
 
 
 def until_gone(references):
-    """The completion thread may hold the last of them for a moment."""
+    """Waits until no tensor is alive; the completion thread may hold the last of them for a moment."""
     until(lambda: all(reference() is None for reference in references), 'kept alive')
 
 
@@ -87,7 +87,7 @@ def case_a_future_of_a_gather_holds_tensors():
 
 
 def case_a_callback_may_wait_for_calls_of_its_own():
-    """As PowerSGD's do. No call ends before rank 0 has its callback there: it would run on the caller's thread."""
+    """PowerSGD's callbacks do this. No call ends before rank 0 has attached its callback, which would otherwise run on the caller's thread."""
     store = dist.distributed_c10d._get_default_store()
     tensors = [mine(10) for _ in range(3)]
 
@@ -104,7 +104,7 @@ def case_a_callback_may_wait_for_calls_of_its_own():
 
 
 def case_more_calls_than_fit():
-    """Rank 1 comes when the others have started all that may be under way; receives wait for sends yet to come."""
+    """Rank 1 starts its calls when the others have started as many calls as may be under way; receives wait for later sends."""
     store = dist.distributed_c10d._get_default_store()
     works = []
     if dist.get_rank():
