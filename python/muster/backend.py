@@ -14,7 +14,7 @@ def register(name=None):
     if not dist.is_available() or 'MUSTER' in dist.Backend._plugins:
         return
     try:
-        # Also for 'cuda', so that a GPU tensor gets muster's error, which names nccl; torch's error does not.
+        # The backend is registered for 'cuda', too, so that a GPU tensor gets muster's error, which names nccl; torch's error does not.
         dist.Backend.register_backend('muster', _create, devices=['cpu', 'cuda'])
     except TypeError:  # torch 1.13 has no argument for devices
         dist.Backend.register_backend('muster', _create)

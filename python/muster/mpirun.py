@@ -46,7 +46,7 @@ def _job(rank_name):
     """Returns a name that all ranks of one mpirun on this host share, and no other mpirun has: the launcher's process
     ID, and when the process began.
 
-    The launcher is the nearest ancestor that is not a rank itself, as a shell between mpirun and python is.
+    The launcher is the nearest ancestor without a rank's environment; a shell between mpirun and python has such an environment.
     """
     pid = os.getppid()
     while _has_variable(pid, rank_name):
@@ -65,6 +65,6 @@ def _has_variable(pid, name):
 
 
 def _status(pid):
-    """The fields of /proc/PID/stat after the command: the state, the parent, …, number 19 the time when it began."""
+    """Returns the fields of /proc/PID/stat after the command: the state, the parent, …; number 19 is the time when the process began."""
     with open(f'/proc/{pid}/stat', encoding='utf-8', errors='replace') as file:
         return file.read().rpartition(')')[2].split()

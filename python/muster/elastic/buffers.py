@@ -14,7 +14,7 @@ from muster.elastic.memory import bytes_of, tensor_of
 
 _HEAD = struct.Struct('<Q')  # 1 if the pass had records
 _CALLS = struct.Struct('<Q')  # calls of the module's forward in the pass
-_OTHERS_BYTES = 1 << 16  # at most so many bytes of other buffers, which are not statistics, are sent with each pass
+_OTHERS_BYTES = 1 << 16  # the limit for other buffers, which are not statistics, that are sent with each pass
 
 
 def _size(tensor):

@@ -45,8 +45,8 @@ def _around(inner):
 
 
 def _set_handler():
-    """Sets our handler around torch's. torch sets its own before the first loader's processes read anything, and that one would raise while
-    the loader is created."""
+    """Sets our handler around torch's handler. torch sets its handler before the processes of the first loader read anything, and torch's handler
+    alone would raise while the loader is created."""
     global _ours
     from torch.utils.data._utils import signal_handling
     if threading.current_thread() is not threading.main_thread():

@@ -16,12 +16,12 @@ EXPELLED = 138  # 128 + SIGUSR1: restartPolicy ExitCode starts a process with th
 
 FAILED = 65  # muster.EFAILED: another start would not help
 NOTE = 'muster.elastic: '  # the beginning of each note that is added to an error
-_WHY_BYTES = 3500  # of the reason why a job failed
-_LINE_MAX = 400  # characters of its first line
+_WHY_BYTES = 3500  # the limit for the reason why a job failed
+_LINE_MAX = 400  # the limit for the characters of its first line
 
 
 class Left(SystemExit):
-    """This worker has handed its work to the others, as job.leave() or SIGTERM asked for; or the job was done before this worker joined it."""
+    """This worker has handed its work to the others, because of job.leave() or SIGTERM; or the job was done before this worker joined it."""
 
 
 def came_late():
@@ -150,7 +150,7 @@ def _fail(native, error):
 
 
 def tell_of_errors(find):
-    """From now on, an error that ends this process ends the job. find() returns the job, or None."""
+    """Makes each later error that ends this process end the job. find() returns the job, or None."""
     before = sys.excepthook
 
     def hook(kind, error, trace):

@@ -29,7 +29,7 @@ def _are_finite(tensors):
 
 
 def _is_left_to_scaler(optimizer, options):
-    """Whether a GradScaler has passed unscaled gradients to the optimizer, which then skips its step by itself (fused=True)."""
+    """Whether a GradScaler lets the optimizer (fused=True) unscale the gradients and skip its step by itself."""
     return 'grad_scaler' in options or getattr(optimizer, 'found_inf', None) is not None
 
 

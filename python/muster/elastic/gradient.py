@@ -34,7 +34,7 @@ class Gradient:
         self.touched = False  # a backward has reached one of the parameters
 
     def watch(self):
-        """From now on, any backward that reaches a parameter sets touched. Returns a function that ends this."""
+        """Lets any later backward that reaches a parameter set touched. Returns a function that ends this."""
         def touch(_):
             self.touched = True
         return [param.register_hook(touch) for param in self.params if param.requires_grad]

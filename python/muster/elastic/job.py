@@ -36,13 +36,13 @@ class Job:
     scheduler: one or a list: their step() counts committed steps; pass others (a GradScaler, an exponential moving average) to register().
     deterministic: True or a seed: the result has the same bits for any number of workers and any faults (None: MUSTER_DETERMINISTIC).
     reduction: 'mean' over the step's records, or 'sum' where the loss is a sum. backwards: how often a pass calls backward.
-    micro_batches: how many a step has, of all workers together (None: MUSTER_MICRO_BATCHES, or the number that the first worker gave, or 1).
-    micro_batches_per_worker: use this in place of micro_batches if a step has so many for each worker, and the global batch follows the number
-    of workers (weak scaling): global_batch and micro_batches return its size. Not possible with deterministic. (If neither is given:
-    MUSTER_MICRO_BATCHES_PER_WORKER.)
+    micro_batches: the number in a step, of all workers together (None: MUSTER_MICRO_BATCHES, or the number that the first worker gave, or 1).
+    micro_batches_per_worker: use this in place of micro_batches if a step has this number for each worker, and the global batch follows the
+    number of workers (weak scaling): global_batch and micro_batches return its size. It cannot be used with deterministic. (If neither is
+    given: MUSTER_MICRO_BATCHES_PER_WORKER.)
     set_aside: a record that has crashed three workers, one after the other, is left out and listed by the coordinator, and the job does not
     fail (None: MUSTER_SET_ASIDE, or False); not with transaction().
-    digest_steps: every so many steps the workers compare digests of their states (0: MUSTER_DIGEST_STEPS, or never).
+    digest_steps: the number of steps after which the workers compare digests of their states (0: MUSTER_DIGEST_STEPS, or never).
     checkpoint: a folder that all workers can read and write: if all of them die, training goes on from the checkpoint in it (None:
     MUSTER_CHECKPOINT).
     The other options are those of struct muster_elastic_options in muster/elastic.h. Only one thread uses a job.
@@ -71,7 +71,7 @@ class Job:
                             environment=0 if self.seed is None else keyed.environment_digest())
         self.plan, self.native, self.others, self.pass_ = None, None, {}, None
         self.pending = None  # the next pass; its batch was not handed out yet
-        self.share = []  # this worker's passes; more than the current one only with a step function
+        self.share = []  # this worker's passes; it has others than the current one only with a step function
         self.transaction_, self.took = None, False
         self.finished = self.terminated = self.warned = False
         self.losses = Losses(self.model)
@@ -135,7 +135,7 @@ class Job:
         for param in [p for one in self.optimizers for p in params_of(one)] + list(self.model.parameters()):
             known[param] = None
         refusals.check_closures(self.optimizers, self.transaction_)
-        if self.before_publish is None:  # ElasticDL's scripts set their scheduler by the epoch
+        if self.before_publish is None:  # ElasticDL's scripts set their scheduler from the epoch's number
             refusals.say_unknown_schedulers(self)
         self.param_counts = {optimizer: refusals.count_params(optimizer) for optimizer in self.optimizers}
         self.gradient, self.buffers = Gradient(list(known)), Buffers(self.model)
@@ -308,7 +308,7 @@ class Job:
     @property
     def micro_batches(self):
         """The micro-batches of the current step, of all workers together; the last step of an epoch has fewer. The number is the same on all
-        workers, and whenever the step is tried again. Returns None if there is no step yet, or no more."""
+        workers, and whenever the step is tried again. Returns None before the first step and after the last one."""
         pass_ = self.pass_ or self.pending
         return None if pass_ is None else pass_.micro_batches
 

@@ -1,4 +1,4 @@
-"""The means for deterministic=True, which gives equal bits. Random numbers are drawn by a key and not in sequence, the number of threads is
+"""What deterministic=True needs to give equal bits. Random numbers are drawn by a key and not in sequence, the number of threads is
 fixed, and the coordinator compares a digest of the environment. docs/elastic.md says what this does not cover.
 """
 import hashlib

@@ -191,7 +191,7 @@ class Loader:
             add_note(error, f"the batch of {listed(records)} cannot be put together")
             raise
 
-    # ---- ahead
+    # ---- batches that are fetched ahead
 
     def _forget(self, died):
         """Lets this process itself read the records that were fetched ahead, one pass after the other: if a record is the cause, this process
@@ -246,8 +246,8 @@ class Loader:
         return batch
 
     def _coming(self):
-        """Returns what this worker trains after the current pass, as long as no worker joins or leaves. The library counts from the first pass
-        for which it has no gradient."""
+        """Returns the batches that this worker trains after the current pass, as long as no worker joins or leaves. The library counts from the
+        first pass for which it has no gradient."""
         job, plan = self.job, self.job.plan
         pass_ = job.pending or job.pass_
         passed = pass_.micro_batch - job.share[0].micro_batch + 1 if pass_.records else 0

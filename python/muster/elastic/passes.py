@@ -3,7 +3,7 @@ import os
 
 
 class Pass:
-    """One micro-batch that this worker is to compute. Without records it is computed only for its form, with weight 0."""
+    """One micro-batch that this worker must compute. Without records it is computed only for its form, with weight 0."""
 
     def __init__(self, found):
         self.version, self.epoch, self.generation = found['version'], found['epoch'], found['generation']

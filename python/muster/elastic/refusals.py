@@ -1,5 +1,5 @@
-"""Refuses what muster.elastic cannot train, with a clear message before training begins; warns of what the job was not told; and replaces
-DDP."""
+"""Refuses what muster.elastic cannot train, with a clear message before training begins; warns about objects that the job does not know; and
+replaces DDP."""
 import sys
 
 import torch

@@ -19,7 +19,7 @@ Batch = collections.namedtuple('Batch', 'number epoch records data')
 
 
 class Shards:
-    """All workers of a data set pass the same arguments. sums: names of the values that are summed over all records; each report adds a part.
+    """A data set. All its workers pass the same arguments. sums: names of the values that are summed over all records; each report adds a part.
     set_aside: a record that has crashed three workers, one after the other, is left out and listed by the coordinator, and the job does not
     fail (None: MUSTER_SET_ASIDE, or False).
 
@@ -91,8 +91,8 @@ class Shards:
 
     def batches(self, dataset, **options):
         """Yields a Batch for each shard, with its data collated as a DataLoader does; options are those of a DataLoader. A shard that was not
-        reported when the next one is requested is reported then. If a process of the loader dies, this process reads its records: if it dies,
-        too, they are blamed."""
+        reported when the next one is requested is reported then. If a process of the loader dies, this process reads its records: if this
+        process dies, too, the records are taken for the cause."""
         from torch.utils.data import DataLoader
         while not self.ended:
             drawn = collections.deque()
@@ -117,7 +117,7 @@ def _ask(call, *args, **kwargs):
 
 
 def _read(loader, drawn):
-    """Yields the loader's batches; if one of its processes has ended, this process reads those that were drawn and not read."""
+    """Yields the loader's batches; if one of its processes has ended, this process reads the shards that were drawn and not read."""
     from muster.elastic import children
     watch = children.Watch()
     watch.begin()
@@ -162,7 +162,7 @@ def in_order(found, names):
 
 
 def evaluate(model, shards, dataset, measure, **options):
-    """Calls measure(model, *batch) for each batch, which returns the sums over its records, by name or in the order of shards.sums; all
+    """Calls measure(model, *batch) for each batch; measure returns the sums over its records, by name or in the order of shards.sums. All
     workers share the records. Returns the totals over all records of all epochs, with their number as 'records', without those that were set
     aside."""
     import torch
@@ -178,7 +178,7 @@ def evaluate(model, shards, dataset, measure, **options):
 
 
 def predict(model, shards, dataset, rows, folder, header, **options):
-    """Calls rows(model, batch, records), which returns a list of values for each record of a batch. When all workers together have done all
+    """Calls rows(model, batch, records); rows returns a list of values for each record of a batch. When all workers together have done all
     records, the values are written to FOLDER/predictions.csv, with a line for each record of the data set in its order; a record that was set
     aside has no line. Returns that file's path.
 
@@ -202,7 +202,7 @@ def _run():
 
 
 def _write(path, lines):
-    """Writes the whole file, or none."""
+    """Writes the file as a whole, or not at all."""
     mine = f'{path}.{os.getpid()}.new'
     with open(mine, 'w', newline='') as file:
         csv.writer(file).writerows(lines)

@@ -71,7 +71,7 @@ class State:
             yield mirror
 
     def publish(self, native):
-        """Called between two steps: from now on others read the state as it is now."""
+        """Called between two steps: after this call others read the state as it is now."""
         for slots in self.slots:
             slots.place()
         self._write_text()
@@ -96,7 +96,7 @@ class State:
         self._install()
         return True
 
-    # ---- what is not a tensor
+    # ---- values that are not tensors
 
     def _plain(self):
         return {'optimizers': [{'groups': group_values(slots.optimizer), 'present': slots.present(),

@@ -154,7 +154,7 @@ class Transaction:
             raise _Again
         job.buffers.apply(job.native.extras())
         job.pass_.given = job.pass_.committed = True
-        job.pending = None  # it belongs to this step, which has begun again: it is not needed any more
+        job.pending = None  # the pending pass belongs to this step, which has begun again: it is not needed any more
         job._note_info()
         self._forget()
         self.undo.tell()

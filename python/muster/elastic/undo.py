@@ -10,7 +10,7 @@ import time
 import torch
 from torch import nn
 
-_MEASURED = 5  # copies are measured, and the median is printed
+_MEASURED = 5  # the number of copies that are measured; their median is printed
 
 
 def _copy(value):
@@ -44,7 +44,7 @@ class _Values:
         self.copies = kept
 
     def put_back(self):
-        """Does not use autograd, so that a graph that the user keeps stays valid."""
+        """Writes the copies back to the tensors, without autograd, so that a graph that the user keeps stays valid."""
         for tensor, copy in self.copies.values():
             tensor.data.copy_(copy)
 

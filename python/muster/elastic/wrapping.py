@@ -14,8 +14,8 @@ def wrap_optimizer(job, optimizer):
 
 
 def once_per_step(job, other, methods):
-    """Gives the object its own class: an attribute would become part of a scheduler's state dict. It is pickled as an object of the original
-    class."""
+    """Gives the object its own class, because an attribute would become part of a scheduler's state dict. The object is pickled as one of the
+    original class."""
     cls = type(other)
 
     def once(inner):

@@ -25,11 +25,11 @@ from muster import _muster
 EVERY_STEPS = 50
 SILENT_STEPS = 5          # optimizer steps without any collective before the warning of mistake 1; otherwise EVERY_STEPS
 SAMPLE_STEPS = (2, 3, 4)  # the first steps whose batches are compared; then every EVERY_STEPS
-EQUAL_BATCHES = 3         # so many equal batches are not a coincidence
-DIGEST_BYTES = 1 << 18    # read by each parameter check: a window that moves on from check to check
+EQUAL_BATCHES = 3         # this number of equal batches is not a coincidence
+DIGEST_BYTES = 1 << 18    # each parameter check reads a window of this size, which moves on from check to check
 MAX_REDUCED = 4096        # tensors that are recorded per step
-MAX_TENSORS = 64          # in a batch; a batch with more is not checked
-BATCH_PIECES = 8          # a large tensor is read at so many places
+MAX_TENSORS = 64          # a batch with more tensors is not checked
+BATCH_PIECES = 8          # the number of places at which a large tensor is read
 _MASK = (1 << 62) - 1     # stores add signed 64-bit numbers
 
 SILENT = ('muster: during %d optimizer steps no collective was called: each of the %d ranks trains a model '
@@ -110,12 +110,12 @@ class Exchange:
 
 
 class Course:
-    """What is known of one optimizer's training."""
+    """The data that the checks have about one optimizer's training."""
 
     def __init__(self):
         self.steps = 0
         self.moved = None     # (number of groups, their collectives) before the first step
-        self.parameters = []  # those averaged over the group of the exchanges
+        self.parameters = []  # the parameters that are averaged over the group of the exchanges
         self.exchange = None
         self.samples = None   # None if ranks may share their samples
         self.equal_steps = []
@@ -306,7 +306,7 @@ def _averaged_by_ddp(modules, ids, groups):
 
 
 def _averaged_by_hand(ours, groups):
-    """Returns the same for the parameters whose gradients a group all-reduced: for the group with most of them."""
+    """Returns the same for the parameters whose gradients a group has all-reduced: for the group with most of these parameters."""
     best = None, (), []
     for group in groups:
         found = [(i, p) for i, p in enumerate(ours) if p.grad is not None and group._checks.covers(p.grad)]

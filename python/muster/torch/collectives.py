@@ -43,7 +43,7 @@ class Collectives:
         return hand_over(mode, operation)
 
     def _move(self, mode, name, kind, source, target, count, result, finish=None, peer=0, tag=0, counts=()):
-        """A call that only moves data. source or target may be None where a rank has none."""
+        """Runs or starts a call that only moves data. source or target is None if the rank has none."""
         some = target if source is None else source
         kind_type, per = moving(some)
         if per != 1:
@@ -138,7 +138,7 @@ class Collectives:
                         (kind_type, op, 0, 0, source.data_ptr(), target.data_ptr(), target.numel() * per))
 
     def _sparse_all_reduce(self, tensor, op):
-        """Sums sparse tensors by gathering the entries of all ranks; the dense calls that it needs block."""
+        """Sums sparse tensors by gathering the entries of all ranks; it makes dense calls, which block."""
         if op not in (_muster.SUM, _muster.AVG):
             raise RuntimeError('muster: sparse tensors can be reduced by SUM and AVG only')
         mine = tensor.coalesce()

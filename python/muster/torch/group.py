@@ -14,7 +14,7 @@ from muster.torch.collectives import Collectives
 from muster.torch.handing import NotAMember
 from muster.torch.work import WORKS_ARE_PYTHON, start_completion, stop_completion
 
-SETTLE_AT_EXIT_MS = 2000  # so long after the last end of a call, calls that nobody waited for may still take
+SETTLE_AT_EXIT_MS = 2000  # the time, after the last end of a call, that calls which nobody waited for may still take
 YIELD_AT_EXIT_S = 1  # for the rank that was lost first: a cluster records the ends of ranks in whole seconds
 
 _lost_one = False  # whether a group that was left had lost a rank
@@ -27,7 +27,7 @@ _BASE = dist.ProcessGroup if WORKS_ARE_PYTHON else _distributed_c10d.Backend
 class Group(Collectives, _BASE):
     """torch 2.x: the Backend of CPU tensors inside torch's own group; torch 1.13: the group itself.
 
-    torch's init_process_group and new_group create it; the constructor waits until all ranks have come.
+    torch's init_process_group and new_group create it; the constructor waits until all ranks have called it.
     """
 
     def __init__(self, store, rank, size, timeout):
@@ -37,7 +37,7 @@ class Group(Collectives, _BASE):
         self._run = self._comm.run
         self._pid = os.getpid()
         self._sequence = 0  # calls so far
-        self._moved = 0     # those of them that were not a barrier
+        self._moved = 0     # calls so far that were not a barrier
         self._monitored = 0
         self._checks = checks.attach(self)
         start_completion()  # not in the first call: on torch 1.13, C++ turns an exception of Ctrl-C there into a RuntimeError

@@ -1,4 +1,4 @@
-"""Data that reaches the Python caller past torch 2.x's C++, between work.py and wrapping.py: Works, and that there is no group."""
+"""Data that reaches the Python caller past torch 2.x's C++, between work.py and wrapping.py: Works, and the absence of a group."""
 import threading
 
 

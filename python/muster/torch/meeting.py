@@ -6,12 +6,12 @@ from datetime import timedelta
 from muster import _muster
 
 
-NOTICE_MS = 60_000      # a call that waits so long names the missing ranks on stderr; MUSTER_NOTICE_MS changes the time
+NOTICE_MS = 60_000      # a call that waits this long names the missing ranks on stderr; MUSTER_NOTICE_MS changes the time
 _LONGEST_MS = 2**31 - 1  # 24 days; timedelta.max would overflow in the layers below
 
 
 def milliseconds(timeout):
-    """Returns a timedelta in milliseconds, as libmuster and the stores take it."""
+    """Returns a timedelta in milliseconds, for libmuster and the stores."""
     return min(int(timeout / timedelta(milliseconds=1)), _LONGEST_MS)
 
 

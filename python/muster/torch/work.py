@@ -1,6 +1,6 @@
 """Implements torch's Work for calls under way.
 
-Three callers want three things. A caller that waits at once (``dist.all_reduce(x)``) gets the call run on its own
+There are three kinds of callers. A caller that waits at once (``dist.all_reduce(x)``) gets the call run on its own
 thread: nothing is handed over, and Ctrl-C works. Python code that asked for ``async_op`` gets an Operation, whose ``wait`` waits for the
 request itself; on torch 2.x, where every Work is returned through C++ and loses most of its methods, the Operation is passed beside it
 (handing.hand). C++ code (DDP's reducer, functional collectives) gets the Operation, too: its wait raises errors. Only torch 1.13's C++, which
@@ -54,7 +54,7 @@ def wanted(opts, depth=2):
 
 
 def _in_torch(frame):
-    """Whether C++ may be the caller, as it has no frame of its own."""
+    """Whether C++, which has no frame of its own, may be the caller."""
     return frame.f_globals.get('__name__', '').startswith('torch.')
 
 
@@ -172,7 +172,7 @@ class Operation(Work):
 
     def __init__(self, keep, finish, result):
         super().__init__()
-        self.request = None  # until the end, because it holds this object, too
+        self.request = None  # set only until the end, because the request also refers to this object
         self.keep = keep  # the tensors whose memory is in use
         self._finish = finish
         self._result = result

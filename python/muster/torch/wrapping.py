@@ -36,7 +36,7 @@ def unwrap_collectives():
     _wrapped.clear()
 
 
-# -- what only gloo has ----------------------------------------------------------------------------------------------
+# -- functions that only gloo supports -------------------------------------------------------------------------------
 
 def _is_muster(c10d, group):
     return c10d.get_backend(group or c10d._get_default_group()) == 'muster'
