@@ -19,7 +19,7 @@ _NO_RECORD = object()
 
 
 class _Assigned:
-    """The record that this process is to read now, between a loader's fetch and the Dataset's question for it."""
+    """The record that this process must read now, kept between a loader's fetch and the Dataset's request for the record."""
     record = _NO_RECORD
     taken = 0
 
@@ -67,7 +67,7 @@ class DataShardService:
         self.dataset_name = dataset_name or ''
         self._job, self._make_job, self._drawn = None, None, collections.deque()
         self._task_type, self._num_minibatches, self._leased = task_type, num_minibatches_per_shard, None
-        self._handed_out = 0  # how many records the last batch of a DataLoader has
+        self._handed_out = 0  # the number of records in the last batch of a DataLoader
         if task_type != TaskType.TRAINING and os.environ.get('MUSTER_COORDINATOR'):
             self.leased()  # already now, because the job must not be done before these records are
 
@@ -75,7 +75,7 @@ class DataShardService:
         """Returns the state for a loader's worker that is spawned: records are assigned to it, and it asks no other process."""
         return {**self.__dict__, '_job': None, '_make_job': None, '_drawn': collections.deque(), '_leased': None}
 
-    # ---- between controller and service
+    # ---- calls of the controller
 
     def bind(self, make_job):
         """Keeps make_job(), which returns the job that trains these records and is called when model and optimizer are known."""
@@ -93,7 +93,7 @@ class DataShardService:
         return self._job
 
     def is_leased(self):
-        """Whether these records come by leases, and are not trained in steps of all workers."""
+        """Whether workers get these records by leases, and do not train them in steps of all workers."""
         return self._make_job is None and (self._task_type != TaskType.TRAINING or not isinstance(self, RecordIndexService))
 
     def leased(self):
@@ -120,8 +120,8 @@ class DataShardService:
         return info.get('records_done', 0) // self._dataset_size
 
     def fetch_shard(self):
-        """Returns the next records, or None when all epochs are done. With a controller they are the records of the next pass, and the pass
-        before must have been trained; without one they are a shard of num_minibatches_per_shard batches (by default 2)."""
+        """Returns the next records, or None when all epochs are done. With a controller these are the records of the next pass, and the pass
+        before must have been trained; without a controller they are a shard of num_minibatches_per_shard batches (by default 2)."""
         if self.is_leased():
             shard = self.leased().fetch()
             return None if shard is None else Shard(self.dataset_name, min(shard.records), max(shard.records) + 1, shard.records)
@@ -147,9 +147,9 @@ class DataShardService:
         return None if pass_ is None else Task(pass_.version, pass_.records, TaskType.TRAINING)
 
     def report_batch_done(self, batch_size=None, err_msg=''):
-        """Reports records as done. In a job that trains in steps a record is done when its step is committed: returns True if it is. By
-        leases: reports the oldest records that were drawn and not reported, at most batch_size. A shard is reported with its last record; if
-        one of its records failed (err_msg), another worker gets the shard. Returns True if a shard was reported."""
+        """Reports records as done. In a job that trains in steps, a record is done when its step is committed: returns True if it is. With
+        leases, reports the oldest records that were drawn and not reported, at most batch_size, and returns True if a shard was reported. A
+        shard is reported with its last record; if one of its records failed (err_msg), another worker gets the shard."""
         if self.is_leased():
             drawn = self.leased().outstanding() - len(self._drawn)
             return self.leased().done(min(batch_size or self._handed_out or self._batch_size, drawn), bool(err_msg))
@@ -176,12 +176,13 @@ class DataShardService:
             'current_subepoch': 0})
 
     def restore_shard_from_checkpoint(self, shard_checkpoint):
-        """Lets the data set begin at the checkpoint, if none of its records was handed out yet: all records in "todo" and "doing" are still to
-        do. Returns whether it does."""
+        """Lets the data set begin at the checkpoint, if none of its records was handed out yet: all records in "todo" and "doing" must still be
+        done. Returns whether the data set begins there."""
         return self.leased().restore(shard_checkpoint) if self.is_leased() else self._stands_at(shard_checkpoint)
 
     def _stands_at(self, shard_checkpoint):
-        """Whether the job stands at this checkpoint. Only the job's own checkpoint (MUSTER_CHECKPOINT) restores records and model together."""
+        """Whether the job is at this checkpoint's position. Only the job's own checkpoint (MUSTER_CHECKPOINT) restores records and model
+        together."""
         try:
             saved, now = json.loads(shard_checkpoint), json.loads(self._position())
             same = ('dataset_name', 'dataset_size', 'shuffle_shards', 'current_epoch')

@@ -48,7 +48,7 @@ class Leased:
     def epoch(self):
         return self.shards.native.query()['epoch']
 
-    # ---- as ElasticDL's shard checkpoints have it
+    # ---- positions in the format of ElasticDL's shard checkpoints
 
     def checkpoint(self):
         epoch, to_do, held = self.shards.native.position()
@@ -68,8 +68,8 @@ class Leased:
         return pairs
 
     def restore(self, text):
-        """Begins at a checkpoint: all records in "todo" and "doing" are still to do. Returns False if it belongs to another data set, or this
-        one has already begun."""
+        """Begins at a checkpoint: all records in "todo" and "doing" must still be done. Returns False if the checkpoint belongs to another data
+        set, or if this data set has already begun."""
         try:
             saved = json.loads(text)
             same = [saved[key] for key in ('dataset_name', 'dataset_size', 'shuffle_shards')] == [self.name, self.dataset_size, self.shuffle]

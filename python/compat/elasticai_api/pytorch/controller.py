@@ -28,7 +28,8 @@ class PyTorchAllReduceController(AllReduceController):
         self._model = model
 
     def set_broadcast_optimizer(self, optimizer):
-        """Makes its step() the job's: it applies the mean over the records of all workers, and all workers commit it or none does."""
+        """Makes the optimizer's step() a step of the job: it applies the mean over the records of all workers, and all workers commit it or none
+        does."""
         self._optimizer = optimizer
 
     def broadcast(self):

@@ -1,4 +1,4 @@
-"""DataLoaders over a Dataset that asks a RecordIndexService for its records: a fetch is one pass's records.
+"""DataLoaders over a Dataset that asks a RecordIndexService for its records: each fetch gets the records of one pass.
 
 A loader that draws records in its own order would lose or mix them: the end of the data would end a fetch in the
 middle, and two worker processes would share the range of a batch. The loader here has all options of the user's loader
@@ -64,7 +64,7 @@ class _Batches:
 
 
 def _iterate_leased(loader, service):
-    """A batch is done when it is reported, or when the next one is asked for."""
+    """Yields the batches. A batch is done when it is reported, or when the next one is requested."""
     leased = service.leased()
     consumed = leased.taken
     while not leased.shards.ended:

@@ -14,10 +14,10 @@ def _skip_synchronize(self):
 
 def DistributedOptimizer(optimizer, named_parameters=None, compression=None, backward_passes_per_step=1, op=None,
                          gradient_predivide_factor=1.0, global_batch_num_per_step=None, fixed_global_batch_size=False):
-    """Returns the optimizer itself, with the methods that ElasticDL's has. set_broadcast_optimizer() adds the averaging.
+    """Returns the optimizer itself, with the methods of ElasticDL's optimizer. set_broadcast_optimizer() adds the averaging.
 
-    fixed_global_batch_size=True: the global batch is constant, as the job's micro-batches are shared among the workers that there
-    are. False: each worker computes one micro-batch of a step, and the global batch follows their number.
+    fixed_global_batch_size=True: the global batch is constant, because the job's micro-batches are shared among its present
+    workers. False: each worker computes one micro-batch of a step, and the global batch follows the number of workers.
     """
     if backward_passes_per_step != 1 or gradient_predivide_factor != 1.0:
         raise NotImplementedError('backward_passes_per_step and gradient_predivide_factor: a step has the job\'s micro_batches, '
