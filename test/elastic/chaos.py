@@ -6,21 +6,21 @@ from job import Job
 from program import turns, wait_for
 
 STEPS_A_FAULT = 8
-# Of five steps each: some go on while one that has joined is waited for.
+# An epoch has five steps. Some of them pass while the test waits for a worker that has joined.
 EPOCHS_A_FAULT = 8
 MOST = 4
 
 
 def check_ends(job, model=None, harsh=False):
-    """Who ended well has trained every record; nobody failed but those that were killed, stopped or expelled for it. harsh: so much
-    happens at once that any worker may be late to answer, and be left out."""
+    """Checks that each worker that ended well has trained every record, and that no worker failed except those that were killed, or stopped and
+    expelled for it. harsh: so much happens at once that any worker may be late to answer, and be left out. Returns the digest of the model."""
     finished = 0
     for worker in job.workers:
         code = worker.process.wait()
         if (harsh or worker.signalled in (signal.SIGKILL, signal.SIGSTOP)) and code in (-signal.SIGKILL, 75):
             continue
         if code == 69 and not worker.steps():
-            continue  # it came when the job was over, and the coordinator gone
+            continue  # it joined when the job was over and the coordinator had ended
         word, end = worker.end()
         assert {'finished': 0, 'left': 128 + signal.SIGTERM}.get(word) == code, f'{worker.path}: {code}, {worker.lines()[-1]}'
         if word == 'finished' and int(end['version']) == job.steps() and end['wrong'] == '0':
@@ -42,8 +42,8 @@ def quiet_run(folder, **shape):
 
 
 class Chaos:
-    """A fault each few steps, until there have been enough. No worker is further than the gate, which opens from fault to fault: the job
-    lasts as long as there are faults to come."""
+    """Causes a fault every few steps, until there have been enough. No worker trains beyond the gate, which opens from fault to fault, so that
+    the job lasts as long as there are faults to come."""
 
     def __init__(self, job, seed):
         self.job, self.random, self.done, self.woken = job, random.Random(seed), [], set()
@@ -52,15 +52,16 @@ class Chaos:
         job.environment.update(MUSTER_TEST_GATE=str(self.gate), MUSTER_TEST_GO=str(self.go))
 
     def members(self):
-        """Those that nothing has been done to, or that were woken in time. One at least stays: with the last one the model would be gone."""
+        """Returns the workers to which nothing has been done, or that were woken in time. At least one stays, because the model would be lost
+        with the last one."""
         return [worker for worker in self.job.alive() if worker.signalled is None or worker in self.woken]
 
     def trained(self):
         return [worker for worker in self.members() if worker.version > 0]
 
     def strike(self, number):
-        """Somewhere in the next steps, which go on meanwhile. Where there are enough workers, one that joined has to train before
-        something else can happen."""
+        """Causes a fault somewhere in the next steps, which go on meanwhile. If there are enough workers, a worker that joined has to train
+        before something else can happen."""
         least = number * STEPS_A_FAULT
         self.open_gate(least)
         self.job.wait_for_version(least + self.random.randrange(1, STEPS_A_FAULT))
@@ -79,7 +80,7 @@ class Chaos:
             file.write(bytes(max(0, version + 2 * STEPS_A_FAULT - file.tell())))
 
     def is_ready(self):
-        """Who has joined needs steps to train in."""
+        """Whether a fault may be caused. Opens the gate further, because a worker that has joined needs steps to train in."""
         assert self.job.version() < self.job.steps(), \
             f'over after {len(self.done)} faults; ended well or there: {[(w.path.name, w.signalled) for w in self.job.workers if not w.process.poll()]}'
         self.open_gate(self.job.version())
@@ -95,7 +96,7 @@ class Chaos:
             victim = self.random.choice(trained)
             self.woken.discard(victim)
             victim.send({'kill': signal.SIGKILL, 'stop': signal.SIGSTOP, 'leave': signal.SIGTERM, 'pre-empt': signal.SIGTERM}[kind])
-            if kind == 'pre-empt':  # as by a kubelet whose time to end is over before the worker has left
+            if kind == 'pre-empt':  # like a kubelet whose grace period ends before the worker has left
                 for _ in turns(self.random.random() * 0.05):
                     pass
                 victim.send(signal.SIGKILL)
@@ -107,6 +108,6 @@ class Chaos:
                 self.woken.add(worker)
 
     def end(self):
-        """Nothing holds the workers any more."""
+        """Lets all workers train to the end of the job."""
         self.wake_the_stopped()
         self.go.touch()

@@ -1,5 +1,6 @@
-/* Files of checkpoints: what was written is read again; cut at every byte, with every bit flipped,
- * with more at its end, or of another model, it is refused; and which files of a folder are kept.
+/* Files of checkpoints: a state that was written is read again; a file is refused if it is cut at
+ * any byte, has any bit flipped, has more bytes at its end, or is of another model; and which files
+ * of a folder are kept.
  */
 #include "base/testing/test_folder.h"
 #include "client/checkpoint/file.h"
@@ -44,7 +45,7 @@ static int save(struct scene *s, bool (*cancelled)(void *context), struct muster
                            err);
 }
 
-/* What is called so in the folder, and wanted from now on. */
+/* From now on the test wants the checkpoint that was saved, under its name in the folder. */
 static void want_saved(struct scene *s)
 {
     checkpoint_name_write(&s->place.name, s->name);
@@ -181,7 +182,7 @@ static void damage_in_the_second_block_is_named(void **state)
     bytes[count - 1] ^= 1;
     write_file(s, bytes, count);
     expect(s, MUSTER_EDATA, "damaged in the 3 bytes from byte 1048");
-    assert_int_equal(checkpoint_look(&s->wanted, NULL), 0); /* its head is whole */
+    assert_int_equal(checkpoint_look(&s->wanted, NULL), 0); /* its head is intact */
     free(bytes);
     end(s);
 }
@@ -208,7 +209,7 @@ static void what_is_not_there_is_told_from_what_is_nowhere(void **state)
     s->head.version++;
     assert_int_equal(save(s, never, NULL), 0);
     assert_int_equal(unlink(s->path), 0);
-    expect(s, MUSTER_EDATA, NULL); /* another of this job is */
+    expect(s, MUSTER_EDATA, NULL); /* another checkpoint of this job exists */
     want_saved(s);
     assert_int_equal(unlink(s->path), 0);
     expect(s, MUSTER_ENOENT, "has no checkpoint of this job");
@@ -249,7 +250,7 @@ static void put(struct scene *s, uint64_t lineage, uint64_t version)
     assert_int_equal(save(s, never, NULL), 0);
 }
 
-/* "LINEAGE:VERSION" of all files, in order. */
+/* expected: "LINEAGE:VERSION" of all files, in order. */
 static void expect_files(const struct scene *s, const char *expected)
 {
     char text[256] = "";
@@ -292,9 +293,9 @@ static void what_the_job_may_go_back_to_is_kept(void **state)
     put(s, job + 1, 5);
     put(s, job + 1, 10);
     struct checkpoint_name known[] = {name_of(s, job + 1, 20), {0}, {0}};
-    put(s, job + 1, 30); /* of a log that was cut at 20 */
+    put(s, job + 1, 30); /* from a log that was cut at 20 */
     known[1] = name_of(s, job + 2, 40);
-    put(s, job + 1, 50); /* of that log, too */
+    put(s, job + 1, 50); /* from that log, too */
     put(s, job + 2, 60); /* not in the journal yet */
     put(s, UINT64_C(0xdef00000001), 1);
     prune(s, known, 2, 3);

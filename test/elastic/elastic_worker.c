@@ -1,20 +1,20 @@
-/* elastic_worker RECORDS EPOCHS BATCH MICRO_BATCHES SLEEP_MS: a worker as a process of its own, for
- * tests that kill it. Its model is that of model.h.
+/* elastic_worker RECORDS EPOCHS BATCH MICRO_BATCHES SLEEP_MS: a worker as a process, for tests that
+ * kill it. Its model is that of model.h.
  *
- * MUSTER_TEST_GO: a file; once it is there, SLEEP_MS is 0. MUSTER_TEST_HOST: its address.
+ * MUSTER_TEST_GO: a file; once it exists, SLEEP_MS is 0. MUSTER_TEST_HOST: the worker's address.
  *
- * MUSTER_TEST_GATE: a file; no pass of a later step than it has bytes is computed, until
- * MUSTER_TEST_GO is there.
+ * MUSTER_TEST_GATE: a file; the worker computes no pass of a step whose number is greater than the
+ * file's size in bytes, until MUSTER_TEST_GO exists.
  *
- * MUSTER_TEST_PER_WORKER: MICRO_BATCHES are those of each worker.
+ * MUSTER_TEST_PER_WORKER: MICRO_BATCHES is the number for each worker.
  *
  * MUSTER_SET_ASIDE: a step may have fewer records than its plan.
  *
  * MUSTER_TEST_FLIP: a step in which a bit of its parameters changes by itself.
  *
- * It prints a line for each step that it has committed: version, workers, the time; and for each
- * checkpoint. SIGTERM: it leaves, and exits with 143. At its end it prints how it ended, the
- * version, records whose weight is not EPOCHS, and a digest of the whole model.
+ * The worker prints a line for each step that it has committed (version, workers, the time) and for
+ * each checkpoint. On SIGTERM it leaves, and exits with 143. At its end it prints how it ended, the
+ * version, the number of records whose weight is not EPOCHS, and a digest of the whole model.
  */
 #include "base/testing/test_wait.h"
 #include "model.h"
@@ -42,7 +42,7 @@ static void on_term(int number)
     muster_elastic_leave(job);
 }
 
-/* What each has that was trained: the least that one has. */
+/* Returns how many records were trained, from the smallest mean of a trained record. */
 static uint32_t count_trained(const float *mean)
 {
     float least = 1;
@@ -66,7 +66,8 @@ static void print_step(const struct muster_elastic_pass *pass)
     (void)fflush(stdout);
 }
 
-/* A line for each that the coordinator has in its journal, and for the one that it began from. */
+/* Prints a line for each checkpoint that the coordinator's journal has, and for the one from which
+ * this worker began. */
 static void print_checkpoint(void)
 {
     static uint64_t checkpoint, restored;
@@ -83,7 +84,7 @@ static void print_checkpoint(void)
     (void)fflush(stdout);
 }
 
-/* More than it may have, where its control group has a limit; else a GiB. */
+/* Takes more memory than the control group's limit allows; without a limit, 1 GiB. */
 static void eat_memory(void)
 {
     enum { MIB = 1 << 20, EATEN_MIB = 1024, PAGE = 4096 };
@@ -95,9 +96,9 @@ static void eat_memory(void)
     }
 }
 
-/* MUSTER_TEST_POISON: "RECORD HOW", of a record that this program cannot stand: it crashes, is
- * killed from outside (by itself), exits, eats all memory, hangs, or finds an error. Or "RECORD HOW
- * PATH": where the file PATH is. */
+/* MUSTER_TEST_POISON: "RECORD HOW" says what the worker does at this record: it crashes, kills
+ * itself as if from outside, exits, takes all memory, hangs, or reports an error. "RECORD HOW
+ * PATH": only while the file PATH exists. */
 static int meet_poison(const struct muster_elastic_pass *pass, struct muster_err *err)
 {
     const char *poison = getenv("MUSTER_TEST_POISON");
@@ -147,7 +148,8 @@ static bool may_go(void)
     return go && access(go, F_OK) == 0;
 }
 
-/* A job lasts as long as there are faults to come, however fast its workers are. */
+/* Whether the step must wait, so that a job lasts until all faults have come, however fast its
+ * workers are. */
 static bool gate_is_shut(uint64_t version)
 {
     const char *gate = getenv("MUSTER_TEST_GATE");
@@ -155,7 +157,7 @@ static bool gate_is_shut(uint64_t version)
     return gate && !may_go() && (stat(gate, &file) != 0 || (uint64_t)file.st_size < version);
 }
 
-/* Time to be struck in. */
+/* Gives faults time to hit the worker within a pass. */
 static void wait_in_pass(uint64_t version, int64_t sleep_ms)
 {
     if (!may_go()) {

@@ -11,17 +11,17 @@ HELD_STEPS = 10
 
 
 def run_test(program, *words, **options):
-    """What a program of the tests prints."""
+    """Runs a test program and returns what it prints."""
     return subprocess.run([BUILD / 'tests' / program, *map(str, words)], stdout=subprocess.PIPE, text=True, check=True, **options).stdout
 
 
 def ended(line):
-    """What it says of how something ended, as a dictionary."""
+    """Returns the NAME=VALUE items of the line by which a program reports how it ended, as a dictionary."""
     return dict(item.split('=', 1) for item in line.split() if '=' in item)
 
 
 class Worker:
-    """One process. Its output is a file; `version` and `size` are those of its last committed step."""
+    """A worker process. Its output is a file; `version` and `size` are those of its last committed step."""
 
     def __init__(self, job, number, sleep_ms):
         self.path = job.folder / f'worker-{number}'
@@ -33,12 +33,12 @@ class Worker:
         return self.path.read_text(errors='replace').splitlines()
 
     def steps(self):
-        """(version, workers, time in ns) of each step that it has committed."""
+        """Returns (version, workers, time in ns) for each step that it has committed."""
         whole = self.path.read_text(errors='replace').rpartition('\n')[0]
         return [tuple(int(word) for word in line.split()[1:]) for line in whole.splitlines() if line.startswith('step ')]
 
     def last(self):
-        """Of the last step; cheap: only the end of the file is read."""
+        """Returns the same for the last step. It is cheap, because it reads only the end of the file."""
         with open(self.path, 'rb') as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - 200))
             found = [line for line in file.read().split(b'\n')[:-1] if line.startswith(b'step ')]
@@ -64,13 +64,14 @@ class Worker:
         self.process.wait()
 
     def end(self):
-        """How it says that it ended: its last line's first word, and the rest as a dictionary."""
+        """Returns how it ended, by its last line: the first word, and the rest as a dictionary."""
         word, *_ = self.lines()[-1].split()
         return word, ended(self.lines()[-1])
 
 
 class Job:
-    """held: no worker computes the last steps before the end is waited for. A fault comes before it then, however late the test is."""
+    """A job. held: no worker computes the last steps before wait_for_end() is called, so that a fault comes before the end, however late the
+    test is."""
 
     def __init__(self, folder, records=97, epochs=10, batch=4, micro_batches=5, sleep_ms=1, held=False, **options):
         self.folder = pathlib.Path(folder)
@@ -112,7 +113,7 @@ class Job:
         return (self.folder / 'coordinator').read_text(errors='replace')
 
     def use_tcp(self):
-        """Before anything is started: the coordinator says which port it has got."""
+        """Uses TCP, and starts the coordinator, which prints the port that it got. To be called before anything is started."""
         self.address = 'tcp:127.0.0.1:0'
         self.start_coordinator()
         wait_for(lambda: 'listening at ' in self.log(), 'the coordinator listens')
@@ -127,7 +128,7 @@ class Job:
         return [self.add_worker() for _ in range(count)]
 
     def kill_workers(self):
-        """All of them, before one can hear of another's death."""
+        """Kills all workers, before any of them can hear of another's death."""
         for worker in self.alive():
             worker.send(signal.SIGKILL)
         for worker in self.workers:
@@ -143,7 +144,7 @@ class Job:
         wait_for(lambda: self.version() >= version, f'version {version} (at {self.version()})')
 
     def wait_for_end(self):
-        """All that are left end well, and so does the coordinator."""
+        """Waits until all workers that are left, and the coordinator, have ended; returns the coordinator's exit code."""
         if self.held:
             (self.folder / 'go').touch()
         for worker in self.alive():
@@ -152,11 +153,12 @@ class Job:
         return self.coordinator.returncode
 
     def passes(self):
-        """Which records each committed step has had, by the journal of the coordinator, which has ended: a line for each micro-batch."""
+        """Returns the records of each committed step, a line for each micro-batch, from the journal of the coordinator, which must have
+        ended."""
         return run_test('elastic_journal', self.folder / 'journal').splitlines()
 
     def serial(self, passes=None):
-        """What a single process makes of them that knows nothing else: as a worker's end()."""
+        """Returns the result of a single process that trains these records and knows nothing else, in the form of Worker.end()'s dictionary."""
         passes = self.passes() if passes is None else passes
         return ended(run_test('elastic_serial', self.records, self.epochs, input='\n'.join(passes)))
 

@@ -1,5 +1,5 @@
-/* Workers of one job, each a thread of this process: whoever comes and goes, every record is
- * trained once in every epoch, on all of them. */
+/* Workers of one job, each a thread of this process: whichever workers join and leave, every record
+ * is trained once in every epoch, on all of them. */
 #include "server.h"
 #include "trainee.h"
 
@@ -86,7 +86,7 @@ static void check_left(const struct trainee *t)
 
 /* ---- A bit that changes by itself ---- */
 
-enum { FLIP_AT = 4 }; /* the step during which it does; its digest is due with that step */
+enum { FLIP_AT = 4 }; /* the step in which the bit changes; a digest is due with that step */
 
 static void flip_a_bit(struct trainee *t, const struct muster_elastic_pass *pass)
 {
@@ -112,7 +112,8 @@ static void start_with_digests(struct scene *s, int workers)
     }
 }
 
-/* Its passes with the wrong state are dropped; all three end with every record. */
+/* The passes that it computed with the wrong state are dropped; all three workers end with every
+ * record. */
 static void a_bit_that_changed_by_itself_is_healed_from_the_others(void **state)
 {
     struct scene *s = *state;
@@ -207,7 +208,7 @@ static void a_step_of_sums_is_put_back_when_workers_come_and_go(void **state)
     }
 }
 
-/* Whoever sees it first ends; the other may go on alone. */
+/* The worker that sees it first ends; the other one may go on alone. */
 static void who_brings_another_number_of_sums_is_told(void **state)
 {
     struct scene *s = *state;
@@ -223,7 +224,7 @@ static void who_brings_another_number_of_sums_is_told(void **state)
     assert_true(told >= 1);
 }
 
-/* ---- Who comes and goes ---- */
+/* ---- Workers that join and leave ---- */
 
 static void a_worker_joins_with_the_state_of_the_others(void **state)
 {
@@ -259,7 +260,8 @@ static void who_leaves_is_not_missed(void **state)
     check_left(&s->workers[1]);
 }
 
-/* What it was given is trained by the other: muster_elastic_close without a word before. */
+/* Trains two steps, then calls muster_elastic_close without leaving before: the other worker trains
+ * the records that this one has received. */
 static int until_three(struct trainee *t)
 {
     struct muster_elastic_pass pass = MUSTER_ELASTIC_PASS_INIT;
@@ -309,7 +311,7 @@ static void a_lost_connection_loses_no_step(void **state)
     }
 }
 
-/* Of trainee.user: a flag that is awaited in the second step. */
+/* trainee.user points to a flag, for which the worker waits in the second step. */
 static void wait_in_the_second_step(struct trainee *t, const struct muster_elastic_pass *pass)
 {
     for (int64_t end = 0; pass->version == 2 && !atomic_load((_Atomic int *)t->user);) {
@@ -332,7 +334,7 @@ static void refusals_are_said(void **state)
     trainee_run(a);
     assert_int_equal(a->result, MUSTER_EINVAL);
     assert_non_null(strstr(a->err.text, "MUSTER_COORDINATOR_TOKEN"));
-    a->options.token = ""; /* started by hand, as if it was no worker */
+    a->options.token = ""; /* started by hand, as if it was not a worker */
     trainee_run(a);
     assert_int_equal(a->result, MUSTER_EINVAL);
     assert_non_null(strstr(a->err.text, "is not set"));
@@ -376,7 +378,7 @@ static void an_address_that_leads_nowhere_is_said(void **state)
     assert_non_null(strstr(t->err.text, "/nowhere/at/all"));
 }
 
-/* The environment may mean the job's leases. */
+/* The variable does no harm to such a worker: it may be meant for the job's leases. */
 static void nothing_is_set_aside_where_passes_are_whole(void **state)
 {
     struct scene *s = *state;
@@ -399,7 +401,7 @@ static int have_enough(void *user)
     return atomic_load((_Atomic int *)user);
 }
 
-/* The first generation waits for another worker, and this one for it. */
+/* The first generation waits for another worker, and this worker waits for the generation. */
 static void a_wait_can_be_interrupted_and_taken_up_again(void **state)
 {
     struct scene *s = *state;
@@ -469,7 +471,7 @@ static void calls_out_of_order_are_refused(void **state)
 
 enum { ONES = 40, BF16_ONE = 0x3f80 };
 
-/* Gradients of ones in bf16, and extras that name their pass. */
+/* Trains with gradients of ones in bf16, and with extras that name their pass. */
 static int check_extras(struct trainee *t, struct muster_elastic *job)
 {
     struct muster_elastic_pass pass = MUSTER_ELASTIC_PASS_INIT;
@@ -506,7 +508,7 @@ static void *run_with_extras(void *context)
     return NULL;
 }
 
-/* passes: here the number of values that are wrong. */
+/* `passes` counts wrong values here. */
 static void extras_come_by_micro_batch_and_bf16_is_rounded_once(void **state)
 {
     struct scene *s = *state;
@@ -537,7 +539,7 @@ static void what_is_ahead_is_what_comes(void **state)
     assert_int_equal(muster_elastic_open(&s->workers[0].options, &job, &err), 0);
     assert_int_equal(muster_elastic_next(job, &pass, &err), 1);
     size_t found = muster_elastic_ahead(job, 20, ahead, 2 * RECORDS, counts);
-    assert_int_equal(found, RECORDS + 5 * BATCH); /* 15 passes of the epoch, and 5 */
+    assert_int_equal(found, RECORDS + 5 * BATCH); /* 15 passes of this epoch, and 5 of the next */
     assert_int_equal(muster_elastic_ahead(job, 20, ahead, 3, counts), BATCH);
     (void)muster_elastic_ahead(job, 20, ahead, 2 * RECORDS, counts);
     for (int i = 0; i < 20; i++) {

@@ -1,7 +1,7 @@
-/* elastic_journal FOLDER: which records each committed step of an elastic job has had, by the
+/* elastic_journal FOLDER: prints the records of each committed step of an elastic job, from the
  * journal of its coordinator, which has ended: a line "pass VERSION MICRO_BATCH RECORD…" for each
- * micro-batch, in their order. What a restore has cut is not there. A journal that was compacted
- * has no steps any more: it is refused.
+ * micro-batch, in their order. Steps that a restore has cut off are left out. A journal that was
+ * compacted is refused, because it has no steps any more.
  */
 #include "coordinator/journal/journal.h"
 #include "base/cleanup.h"

@@ -1,8 +1,9 @@
-/* Workers by leases under random faults, in one process: what the client has (client/holdings.h)
- * and what the coordinator decides (arbiter), with messages that are late or lost with their
- * connection, workers that die or fall silent, and restarts from the journal or a snapshot of it.
+/* Workers by leases under random faults, in one process: the records that the client holds
+ * (client/holdings.h) and the decisions of the coordinator (arbiter), with messages that are late
+ * or lost with their connection, workers that die or fall silent, and restarts from the journal or
+ * from a snapshot of it.
  *
- * Whatever happens, the sums that the coordinator has at the end are those of each record once.
+ * Whatever happens, the coordinator's sums at the end count each record once.
  */
 #include "base/testing/test.h"
 #include "base/testing/test_seeds.h"
@@ -35,7 +36,7 @@ struct queue {
 };
 
 struct worker {
-    uint64_t incarnation; /* 0: there is none */
+    uint64_t incarnation; /* 0: no worker */
     bool connected, enrolled, again, asked, ended;
     struct holdings holdings;
     struct queue up, down;
@@ -54,8 +55,8 @@ struct world {
     } journal[JOURNAL_MAX];
     size_t journaled;
     bool over;
-    bool heard;     /* a worker has heard that all is done, and */
-    double sums[2]; /* these */
+    bool heard;     /* a worker has heard that all is done, and the sums */
+    double sums[2]; /* the sums that it heard */
 };
 
 static uint64_t draw(struct world *w, uint64_t below)
@@ -297,7 +298,7 @@ static void hear(struct world *w, struct worker *worker)
     free(frame.bytes);
 }
 
-/* Some of what is granted is worked on; what is fetched is reported at once, or fails. */
+/* Works on some of the granted records: a range that is fetched is reported at once, or fails. */
 static void work(struct world *w, struct worker *worker)
 {
     struct shard_range range;
@@ -323,7 +324,7 @@ static void work(struct world *w, struct worker *worker)
         worker->holdings.granted.count == 0) {
         struct wire_message m = {.kind = WIRE_LEAVE, .leave.finished = true};
         say(worker, &m);
-        worker->enrolled = false; /* nothing else is said */
+        worker->enrolled = false; /* the worker sends nothing after this */
         worker->ended = false;
     }
 }
@@ -379,7 +380,7 @@ static void turn(struct world *w, bool faults)
         die(w, worker, what % 2);
     } else if (what >= 988) {
         disconnect(w, worker, true);
-    } else if (what >= 980) { /* who is away long enough has no leases any more */
+    } else if (what >= 980) { /* a worker that is away long enough loses its leases */
         w->now_ms += (int64_t)draw(w, SHARD_LEASE_MS / 2);
         tell(w, (struct arbiter_event){.kind = ARBITER_TICK});
     } else if (!worker->connected) {
@@ -405,7 +406,7 @@ static void run_seed(uint64_t seed)
     int events = 0;
     for (; !w.over && events < EVENTS_MAX; events++) {
         turn(&w, events < EVENTS_MAX / 2);
-        if (events % 64 == 0 && !w.over) { /* time goes on */
+        if (events % 64 == 0 && !w.over) { /* time passes */
             w.now_ms += SHARD_LEASE_MS / 8;
             tell(&w, (struct arbiter_event){.kind = ARBITER_TICK});
         }

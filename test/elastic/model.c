@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* One for each record: the mean over the step times its records is a whole number. */
+/* The ledger's gradient is 1 for each record: the mean over a step, times the number of the step's
+ * records, is a whole number. */
 void model_gradient(const struct model *m, const uint64_t *records, size_t count, float *ret)
 {
     memset(ret, 0, ALL * sizeof *ret);

@@ -1,5 +1,5 @@
-/* Which mistake a program of these tests has: MUSTER_TEST_PLANTED names it, as commit/planted.h has
- * them; none where it is not set. */
+/* Reads which mistake a program of these tests has: MUSTER_TEST_PLANTED is its name in
+ * commit/planted.h. Without the variable the program has none. */
 #include "commit/planted.h"
 
 #include <stdio.h>

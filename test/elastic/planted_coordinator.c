@@ -1,7 +1,7 @@
-/* A coordinator that is lost at a record of its journal. MUSTER_TEST_LOSE: "KIND N before": with
- * its host, whose disk does not have the N-th record of this kind (enum entry_kind), nor what
- * follows it: they are not written, and it is killed when it asks for them to be durable. "KIND N
- * after": it is killed when they are, and nothing is announced yet.
+/* A coordinator that is lost at a record of its journal (MUSTER_TEST_LOSE). "KIND N before": it is
+ * lost with its host, whose disk does not have the N-th record of this kind (enum entry_kind) nor
+ * any later record: they are not written, and the coordinator is killed when it asks for them to be
+ * durable. "KIND N after": it is killed when they are durable and nothing is announced yet.
  *
  * EARLY_GRANTS is planted here for shards by leases: no worker asks for grants of another kind. */
 #include "commit/planted.h"

@@ -1,6 +1,7 @@
-/* Points at which a worker is struck, behind the barrier of a step: here it is committed, and
- * nobody has heard of it yet. MUSTER_TEST_PASSED: "VERSION hold FILE": until there is FILE;
- * FILE.held is there meanwhile. "VERSION fail FILE": then it takes another worker for dead. */
+/* The point at which a fault hits a worker, behind the barrier of a step: there the step is
+ * committed, and nobody else has heard of it yet. MUSTER_TEST_PASSED: "VERSION hold FILE": the
+ * worker waits until FILE exists; FILE.held exists meanwhile. "VERSION fail FILE": after that wait
+ * it takes another worker for dead. */
 #include "base/testing/test_wait.h"
 
 #include <muster/comm.h>

@@ -1,10 +1,10 @@
-/* recording [print] FILE…: tells the pure cores, linked as the simulator has them, what a recording
- * (core/recording.h) says that the shipped ones were told, and compares what they answer, and what
- * they are afterwards, byte for byte. Exits with 1 at the first difference, and says where; with 0
- * it has printed how many steps were alike. `print`: a line for each thing that was said, for tests
- * that hold recordings of several processes against each other.
+/* recording [print] FILE…: gives the pure cores, linked as in the simulator, the inputs that the
+ * shipped cores got according to a recording (core/recording.h), and compares the answers and the
+ * final states byte for byte. Exits with 1 at the first difference, and prints where it is; or
+ * prints how many steps were alike, and exits with 0. `print`: prints a line for each message,
+ * pass and effect, for tests that compare recordings of several processes with each other.
  *
- * A torn end is that of a killed process.
+ * The recording of a killed process may have a torn end.
  */
 #include "core/recording.h"
 #include "base/cleanup.h"
@@ -81,7 +81,7 @@ static void print_step(const struct replay *r, const struct commit_event *event,
     }
     uint64_t generation = event->kind == COMMIT_OPEN ? event->generation - 1 : r->member.generation;
     for (size_t i = 0; i < effects->count; i++) {
-        if (effects->list[i].kind == COMMIT_DO_APPLY) { /* in OPEN: by the decision */
+        if (effects->list[i].kind == COMMIT_DO_APPLY) { /* from the decision in OPEN */
             printf("applies %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", incarnation, generation,
                    effects->list[i].version);
         }
@@ -131,7 +131,7 @@ static bool plan_settles(struct replay *r, const struct entry *e)
     return e->count == sizeof f && !plan_check(&r->plan);
 }
 
-/* Its records are the plan's at these positions, which are of its micro-batch. */
+/* Checks that the records are the plan's at these positions, which belong to the micro-batch. */
 static bool pass_begins(struct replay *r, const struct entry *e)
 {
     static uint64_t records[RECORDS_MAX];
@@ -238,7 +238,7 @@ static bool arbiter_steps(struct replay *r, const struct entry *e)
     return alike;
 }
 
-/* ---- Any ---- */
+/* ---- Both ---- */
 
 static bool replay_entry(struct replay *r, const struct entry *e)
 {

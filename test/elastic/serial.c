@@ -1,11 +1,11 @@
-/* elastic_serial RECORDS EPOCHS: what the model of elastic_worker is when one process trains it,
- * step by step, by plain arithmetic, without anything of muster but the hash of its bits. It is
- * told on its input which records each step has, as elastic_journal prints it: lines "pass VERSION
+/* elastic_serial RECORDS EPOCHS: trains the model of elastic_worker in one process, step by step,
+ * by plain arithmetic, using nothing of muster except the hash of the model's bits. It reads the
+ * records of each step from its input in the form that elastic_journal prints: lines "pass VERSION
  * MICRO_BATCH RECORD…", in this order. It prints "serial version=… wrong=… model=…", as workers do
  * at their end.
  *
- * docs/elastic.md says what a step is: each micro-batch's mean times its share of the step's
- * records, summed over a tree whose left half is the greatest power of two that leaves something.
+ * docs/elastic.md defines a step: each micro-batch's mean times its share of the step's records,
+ * summed over a tree whose left half is the greatest power of two that leaves something.
  */
 #include "model.h"
 
@@ -24,7 +24,7 @@ struct step {
     float gradients[MICRO_BATCHES_MAX][ALL];
 };
 
-/* The first becomes the sum. */
+/* The first part becomes the sum. */
 static void sum(float (*parts)[ALL], size_t count)
 {
     size_t left = 1;
@@ -60,7 +60,7 @@ static void commit(struct model *m, struct step *step)
     step->passes = 0;
 }
 
-/* How many numbers there are. */
+/* Returns the number of numbers that were read. */
 static size_t read_numbers(const char *text, uint64_t *ret, size_t room)
 {
     char *end;
@@ -74,7 +74,7 @@ static size_t read_numbers(const char *text, uint64_t *ret, size_t room)
     return count;
 }
 
-/* False: it is no pass of this model. */
+/* Returns false if the line is not a pass of this model. */
 static bool take_pass(struct model *m, struct step *step, const char *line)
 {
     static uint64_t numbers[RECORDS_MAX + 2];

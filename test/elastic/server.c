@@ -16,7 +16,7 @@
 enum { PEERS = 64, IN_BYTES = 1 << 20, TURN_MS = 100, TOKEN_DIGITS = 2 * WIRE_TOKEN_BYTES };
 
 struct peer {
-    int fd; /* -1: nobody */
+    int fd; /* -1: no peer */
     uint64_t incarnation;
     uint8_t *in;
     size_t used;
@@ -45,14 +45,14 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* ---- What the arbiter says ---- */
+/* ---- The arbiter's messages ---- */
 
 static void send_all(int fd, const uint8_t *bytes, size_t count)
 {
     while (count > 0) {
         ssize_t n = send(fd, bytes, count, MSG_NOSIGNAL);
         if (n <= 0) {
-            return; /* it is gone: seen when it is read from */
+            return; /* the peer is gone, which is noticed when reading from it */
         }
         bytes += n;
         count -= (size_t)n;
@@ -93,7 +93,7 @@ static void tell(struct server *s, struct arbiter_event event)
     atomic_store(&s->version, arbiter_version(s->arbiter));
 }
 
-/* ---- What members say ---- */
+/* ---- The members' messages ---- */
 
 static void hang_up(struct server *s, struct peer *peer, bool dead)
 {
@@ -131,7 +131,7 @@ static void greet(struct server *s, struct peer *peer, const struct wire_message
                                      .welcome = {WIRE_VERSION, SHARD_LEASE_MS}});
 }
 
-/* False: no whole frame is there. */
+/* Returns false if there is no complete frame. */
 static bool take_frame(struct server *s, struct peer *peer)
 {
     struct wire_room room = {.memory = s->room, .size_bytes = 2 * (size_t)IN_BYTES};

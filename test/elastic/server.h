@@ -1,6 +1,6 @@
-/* A coordinator inside of the test's process: arbiter_step behind a Unix socket, its journal in
- * memory. What `muster coordinator` adds is tested with the real one; here members and coordinator
- * run as threads of one process, so that the sanitizers see all of it.
+/* A coordinator inside the test's process: arbiter_step behind a Unix socket, with its journal in
+ * memory. The rest of `muster coordinator` is tested with the real program; here members and
+ * coordinator run as threads of one process, so that the sanitizers see all of it.
  *
  * Memory: server_start/stop. Thread: its own.
  */
@@ -17,15 +17,15 @@ struct server_options {
 };
 
 struct server *server_start(const struct server_options *options);
-/* Ends all connections, also of members that are there. */
+/* Ends all connections, also those of members. */
 void server_stop(struct server *server);
-/* "unix:PATH", until it is stopped. */
+/* Returns "unix:PATH", which is valid until the server is stopped. */
 const char *server_address(const struct server *server);
-/* As the options of a worker need it: that of all servers. */
+/* Returns the token for the options of a worker; all servers have the same. */
 const char *server_token(void);
-/* The version of the last step in the log. From any thread. */
+/* Returns the version of the last step in the log. Any thread may call it. */
 uint64_t server_version(const struct server *server);
-/* The job is done. */
+/* Whether the job is done. */
 int server_is_done(const struct server *server);
 /* Hangs up on all members, once. */
 void server_hang_up(struct server *server);

@@ -2,12 +2,13 @@
  *
  *     shards_worker FILE RECORDS SHARD EPOCHS [DATASET [STOP_AT [HOLD]]]
  *
- * Of each record it does, FILE gets a line "epoch record", once its shard is reported and durable;
- * it sums up "ones" and "numbers". Before it reports shard STOP_AT it makes FILE.stopped and waits
- * until somebody opens the FIFO HOLD for writing. "done ONES NUMBERS" at the end.
+ * FILE gets a line "epoch record" for each record that the worker has done, once its shard is
+ * reported and durable; the worker sums up "ones" and "numbers". Before it reports shard STOP_AT it
+ * creates FILE.stopped and waits until somebody opens the FIFO HOLD for writing. It prints
+ * "done ONES NUMBERS" at the end.
  *
- * MUSTER_TEST_POISON: a record on which it dies; MUSTER_TEST_POISON_HOW: "kill", as if from
- * outside, "exit", "eat": more memory than it may have; else it crashes.
+ * MUSTER_TEST_POISON: a record at which the worker dies. MUSTER_TEST_POISON_HOW: "kill" (as if from
+ * outside), "exit", or "eat" (it takes more memory than its limit); otherwise it crashes.
  */
 #include <muster/shards.h>
 
@@ -39,7 +40,7 @@ static void wait_at(const char *file, const char *hold)
     }
 }
 
-/* A GiB at most: where nothing limits it, it goes on. */
+/* Takes memory, at most 1 GiB: without a limit the worker survives it. */
 static void eat_memory(void)
 {
     enum { MIB = 1 << 20, EATEN_MIB = 1024 };

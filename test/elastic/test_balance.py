@@ -9,11 +9,11 @@ from chaos import check_ends, quiet_run
 from job import Job, run_test
 
 SHAPE = {'records': 96, 'batch': 4}
-BALANCED_FROM = 16  # of these steps each, workers are compared
+BALANCED_FROM = 16  # no work is moved before this number of steps
 
 
 class Recorded(Job):
-    """To its end."""
+    """A job with recordings, which has run to its end."""
 
     def __init__(self, folder, sleeps_ms, **shape):
         folder.mkdir()
@@ -25,7 +25,7 @@ class Recorded(Job):
             assert self.wait_for_end() == 0
 
     def computed(self, worker):
-        """By this worker, of each step: {version: {micro-batch: records}}."""
+        """Returns what this worker has computed in each step: {version: {micro-batch: records}}."""
         found = collections.defaultdict(dict)
         for line in run_test('elastic_recording', 'print', self.folder / f'worker-{worker.process.pid}-0').splitlines():
             if line.startswith('pass '):
@@ -39,7 +39,8 @@ def passes(computed, versions):
 
 
 def test_work_is_moved_from_a_slow_worker_to_the_faster_one(tmp_path):
-    """By equal shares each step would take four passes of the slow one, 80 ms; with one of them seven of the other, some 35."""
+    """With equal shares each step would take four passes of the slow worker, 80 ms; with one pass of the slow worker and seven of the other,
+    about 35 ms."""
     shape = {'micro_batches': 8, 'epochs': 30}
     model = quiet_run(tmp_path / 'quiet', **SHAPE, **shape)
     job = Recorded(tmp_path / 'two', [5, 20], **shape)
@@ -52,7 +53,7 @@ def test_work_is_moved_from_a_slow_worker_to_the_faster_one(tmp_path):
 
 @pytest.mark.parametrize('size, micro_batches, most', [(2, 8, 0.55), (3, 8, 0.45), (2, 6, 0.55)])
 def test_each_worker_computes_its_share_and_none_all(tmp_path, size, micro_batches, most):
-    """A worker that was taken for lost, on a loaded machine, has passes that others compute again."""
+    """On a loaded machine a worker may be taken for lost: then others compute its passes again."""
     job = Recorded(tmp_path / 'job', [1] * size, micro_batches=micro_batches, epochs=3)
     check_ends(job)
     assert job.steps() < BALANCED_FROM

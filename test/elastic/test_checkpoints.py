@@ -17,7 +17,7 @@ STEPS_A_LOOK = 2
 
 
 class Saved(Job):
-    """A job with a folder of checkpoints. Its workers go on only while the test waits for something, however late it comes to that."""
+    """A job with a folder of checkpoints. Its workers train only while the test waits for something, however late the test is."""
 
     def __init__(self, folder, every=7, keep=None, **options):
         super().__init__(folder, **dict(SHAPE, sleep_ms=2, **options))
@@ -44,7 +44,7 @@ class Saved(Job):
         return sorted(int(path.name.split('-')[1]) for path in self.files())
 
     def told(self, word):
-        """Versions that workers say to be "checkpoint" (in the journal), or "restored"."""
+        """Returns the versions that workers print after this word: "checkpoint" (the journal has it) or "restored"."""
         found = [line.split() for worker in self.workers for line in worker.lines()]
         return [int(words[1]) for words in found if words[:1] == [word] and len(words) == 2]
 
@@ -54,7 +54,8 @@ class Saved(Job):
 
 
 def go_on(job):
-    """All are killed: others go on from the newest checkpoint that the coordinator has, or a newer one."""
+    """Two new workers, which are added after all others were killed, go on from the newest checkpoint that the coordinator has, or from a newer
+    one."""
     newest = max(job.told('checkpoint'))
     both = job.add_workers(2)
     job.go_on_until(lambda: all(worker.steps() for worker in both), 'steps')
@@ -91,13 +92,13 @@ def test_all_leave_and_who_comes_next_goes_on_from_the_newest_checkpoint_which_i
         lost = last - first
         said = [line for line in job.log().splitlines() if 'no worker is left that has the model' in line]
         steps = f"{lost} step{' is' if lost == 1 else 's are'} done again"
-        assert len(said) == (lost > 0)  # they may have left with the step of a checkpoint
+        assert len(said) == (lost > 0)  # both may have left at the step of a checkpoint
         assert not said or f'model of step {last}: training goes on from the checkpoint of step {first}, and {steps}' in said[0]
         recoveries = json.loads((tmp_path / 'status').read_text())['recoveries']
         assert [(each['version'], each['lostSteps']) for each in recoveries if each['kind'] == 'restored'] == [(first, lost)] * (lost > 0)
 
 
-@pytest.mark.heavy  # nobody can tell a coordinator that begins anew that the workers are dead: a lease's time
+@pytest.mark.heavy  # it takes as long as a lease: nobody can tell the new coordinator that the workers are dead
 def test_the_coordinator_dies_with_them(tmp_path):
     model = quiet_run(tmp_path / 'quiet', **SHAPE)
     with Saved(tmp_path, first_size=2) as job:
@@ -112,13 +113,14 @@ def test_the_coordinator_dies_with_them(tmp_path):
 
 
 def test_while_the_coordinator_is_away_one_waits_to_be_told_of(tmp_path):
-    """Nobody says meanwhile which others may go: with each that is written the folder would grow."""
+    """While the coordinator is away nobody decides which older checkpoints may be deleted: without a limit the folder would grow with each new
+    one."""
     with Saved(tmp_path, epochs=60, held=True) as job:
         job.add_worker()
         job.wait_for_another()
         job.kill_coordinator()
         job.wait_for_version(job.version() + 10 * 7)
-        assert len(job.files()) <= 4, job.versions()  # two that are kept, and what was under way
+        assert len(job.files()) <= 4, job.versions()  # two that are kept, and those that were being written
         job.start_coordinator()
         job.wait_for_another()
         assert job.wait_for_end() == 0
@@ -126,7 +128,7 @@ def test_while_the_coordinator_is_away_one_waits_to_be_told_of(tmp_path):
 
 
 def spoil(path):
-    """A bit of its last byte is another one: its head is whole."""
+    """Flips a bit in the last byte of the file, so that its head stays intact."""
     with open(path, 'r+b') as file:
         file.seek(-1, os.SEEK_END)
         byte = file.read(1)[0]
@@ -135,7 +137,7 @@ def spoil(path):
 
 
 def trained_and_dead(job, count):
-    """Two workers have trained until so many checkpoints are in the journal, and are dead."""
+    """Lets two workers train until the journal has `count` checkpoints, and kills them."""
     job.add_workers(2)
     for _ in range(count):
         job.wait_for_another()
@@ -198,7 +200,7 @@ def test_what_cannot_be_written_is_said_and_training_goes_on(tmp_path):
     with Saved(tmp_path) as job:
         job.add_worker()
         job.wait_for_another()
-        job.kept.rename(job.folder / 'elsewhere')  # whole, though one is being written
+        job.kept.rename(job.folder / 'elsewhere')  # the whole folder, even if a checkpoint is being written
         job.go_on_until(lambda: 'cannot write the checkpoint of version' in job.log(), 'a warning')
         assert job.wait_for_end() == 0
         check_ends(job)

@@ -43,7 +43,8 @@ def use_jumping_clocks(job, folder):
 
 
 def test_a_time_of_day_that_jumps(tmp_path):
-    """By two years, for all of a job, and the coordinator begins again then: nobody is given up, no lease ends."""
+    """The time of day jumps by two years for all processes of a job, and then the coordinator is started again: no worker is given up, and no
+    lease ends."""
     model = quiet_run(tmp_path / 'quiet', epochs=20)
     job = Job(tmp_path, first_size=2, sleep_ms=2, epochs=20, status_file=tmp_path / 'status')
     use_jumping_clocks(job, tmp_path)
@@ -64,7 +65,7 @@ def test_a_time_of_day_that_jumps(tmp_path):
 
 
 def ahead():
-    """Words before a program whose clocks are a day ahead of those of others, or a skip."""
+    """Returns the words that run a program with clocks that are a day ahead of all others; skips the test if that is not possible."""
     words = ['unshare', '--time', '--monotonic', str(AHEAD_S), '--boottime', str(AHEAD_S)]
     here = float(open('/proc/uptime').read().split()[0])
     done = subprocess.run([*words, 'cat', '/proc/uptime'], capture_output=True, text=True, check=False)
@@ -74,7 +75,7 @@ def ahead():
 
 
 def test_workers_that_count_time_from_other_moments(tmp_path):
-    """As on hosts that were started on different days: one is a day ahead; another one is killed."""
+    """The clocks of one worker are a day ahead, as on hosts that were started on different days; another worker is killed."""
     words = ahead()
     model = quiet_run(tmp_path / 'quiet', epochs=20)
     with Job(tmp_path, first_size=3, sleep_ms=2, epochs=20, held=True) as job:

@@ -1,9 +1,9 @@
-"""A bit that changes by itself, among C workers: the coordinator's log and its status name the worker that had it."""
+"""A bit that changes by itself, among C workers: the coordinator's log and its status name the worker in which it changed."""
 import json
 
 from job import Job
 
-FLIPPED = 7  # in this step; the digests of the state before it are compared
+FLIPPED = 7  # the step in which the bit changes; the digests of the state before that step are compared
 
 
 def run(folder, workers):

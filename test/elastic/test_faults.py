@@ -44,7 +44,7 @@ def test_one_of_three_is_killed_and_the_others_go_on(tmp_path, which):
 
 
 def test_over_tcp_a_death_on_this_machine_is_seen_and_not_waited_for(tmp_path):
-    """Else it would be left out as silent, when the deadline of 0.8 s is over."""
+    """The coordinator sees that the process has ended; otherwise the worker would be left out as silent, after the deadline of 0.8 s."""
     job = Job(tmp_path, first_size=3, sleep_ms=2, held=True)
     job.use_tcp()
     with job:
@@ -55,11 +55,11 @@ def test_over_tcp_a_death_on_this_machine_is_seen_and_not_waited_for(tmp_path):
             wait_for(lambda: job.log().count('lost ') == killed, 'it is left out')
         assert job.wait_for_end() == 0
         check_ends(job)
-    assert len(re.findall('^muster: lost .*: its process has ended', job.log(), re.M)) == 2  # by which signal, a kernel before 6.15 may not know any more
+    assert len(re.findall('^muster: lost .*: its process has ended', job.log(), re.M)) == 2  # a kernel before 6.15 may not know by which signal
 
 
 def test_deaths_in_recovery(tmp_path):
-    """One after the other, while the others still deal with the one before."""
+    """Three workers die one after the other, while the survivors are still recovering from the death before."""
     with Job(tmp_path, first_size=4, sleep_ms=2, held=True) as job:
         job.add_workers(4)
         job.wait_for_version(5)
@@ -71,7 +71,7 @@ def test_deaths_in_recovery(tmp_path):
 
 
 def test_everyone_dies_and_another_begins_anew(tmp_path):
-    """Without a checkpoint the model goes back to what it was at first, and the log with it."""
+    """Without a checkpoint the model goes back to its initial state, and the log with it."""
     with Job(tmp_path, first_size=2, sleep_ms=2, held=True) as job:
         job.add_workers(2)
         job.wait_for_version(5)
@@ -83,7 +83,7 @@ def test_everyone_dies_and_another_begins_anew(tmp_path):
 
 
 def test_fewer_than_the_least_train_nothing(tmp_path):
-    """Of two that have to be there one is left: it waits for another."""
+    """The job needs at least two workers: the one that is left waits for another."""
     status = tmp_path / 'status'
     with Job(tmp_path, first_size=2, min_size=2, sleep_ms=2, held=True, status_file=status) as job:
         left, victim = job.add_workers(2)
@@ -97,10 +97,10 @@ def test_fewer_than_the_least_train_nothing(tmp_path):
 
 
 def test_who_is_more_than_the_most_waits(tmp_path):
-    """Of four there is room for two: one of the others trains in the place of one that dies."""
+    """The job takes two of four workers: one of the two that wait trains in the place of a worker that dies."""
     status = tmp_path / 'status'
     with Job(tmp_path, first_size=2, max_size=2, sleep_ms=2, held=True, status_file=status) as job:
-        gate = job.folder / 'gate'  # as far as they train
+        gate = job.folder / 'gate'  # the workers train this far
         gate.write_bytes(bytes(10))
         stays, victim = job.add_workers(2)
         job.wait_for_version(5)
@@ -119,7 +119,7 @@ def test_who_is_more_than_the_most_waits(tmp_path):
 
 
 def test_who_was_stopped_can_write_nowhere(tmp_path):
-    """Its process is ended for that, and the log says why: how it ended is all that the coordinator sees."""
+    """The other workers end its process, and the log says why: the coordinator itself sees only how the process ended."""
     with Job(tmp_path, first_size=2, sleep_ms=2, held=True) as job:
         stopped, other = job.add_worker(), job.add_worker()
         job.wait_for_version(5)
@@ -136,13 +136,14 @@ def test_who_was_stopped_can_write_nowhere(tmp_path):
 
 
 def test_who_is_stopped_while_others_form_is_not_waited_for(tmp_path):
-    """It has told the coordinator that it goes on, as its user's thread still computes. Only its lease (30 s) would say more."""
+    """It has told the coordinator that it goes on, while its user's thread still computes. After that only the end of its lease (30 s) would
+    show that it is stopped."""
     with Job(tmp_path, first_size=3, epochs=4) as job:
         quick, slow, third = job.add_worker(), job.add_worker(sleep_ms=1500), job.add_worker()
         wait_for(lambda: len(quick.steps()) == 1, 'the first step')
         third.kill()
         wait_for(lambda: 'lost' in job.log(), 'the coordinator knows it')
-        for _ in turns(0.2):  # both others have said so, and the quick one forms
+        for _ in turns(0.2):  # both others have told the coordinator that they go on, and the quick one forms
             pass
         slow.send(signal.SIGSTOP)
         stopped = time.monotonic()
@@ -160,7 +161,7 @@ def test_the_coordinator_is_killed_and_no_step_is_lost(tmp_path):
         for version in (5, 15, 25):
             job.wait_for_version(version)
             job.kill_coordinator()
-            job.wait_for_version(version + 5)  # without it
+            job.wait_for_version(version + 5)  # without the coordinator
             job.start_coordinator()
         assert job.wait_for_end() == 0
         check_ends(job, model)
@@ -180,7 +181,8 @@ def test_a_worker_is_killed_while_the_coordinator_is_away(tmp_path):
 
 @pytest.mark.parametrize('over_tcp', [False, True])
 def test_all_workers_die_while_the_coordinator_is_away(tmp_path, over_tcp):
-    """One that begins again knows which processes they were: it does not wait for the time of a lease, 30 s, to see them come back."""
+    """A coordinator that is started again knows which processes the workers were: it does not wait for them to come back until their leases end,
+    which takes 30 s."""
     job = Job(tmp_path, first_size=2, sleep_ms=2, held=True)
     if over_tcp:
         job.use_tcp()
@@ -209,7 +211,7 @@ def test_the_example_trains(tmp_path):
 
 
 def test_sixty_four_workers(tmp_path):
-    """Each a process of its own. Eight are killed at once, and the coordinator; the others go on."""
+    """Each worker is a process. Eight workers and the coordinator are killed at once; the others go on."""
     with Job(tmp_path, records=1000, batch=4, micro_batches=64, epochs=20, first_size=64, max_size=64, first_wait='10m', held=True) as job:
         workers = job.add_workers(64)
         wait_for(lambda: job.version() > 5, 'all train', 4 * LIMIT_S)
@@ -225,7 +227,7 @@ def test_sixty_four_workers(tmp_path):
 
 
 def test_the_ledger_tells_when_steps_do_not_commit(tmp_path):
-    """The same worker, but a step that fails is applied as far as it is there. A kill may fall between two steps: there are four."""
+    """The same worker, but it applies the part of a failed step that it has. A kill may fall between two steps, so there are four kills."""
     with Job(tmp_path, first_size=5, sleep_ms=2) as job:
         job.program = 'elastic_worker_planted'
         job.environment['MUSTER_TEST_PLANTED'] = 'NO_COMMIT'

@@ -13,7 +13,7 @@ from test_recordings import replay
 
 SHAPE = {'records': 193, 'epochs': 6, 'batch': 2, 'micro_batches': 2}
 EACH = SHAPE['batch'] * SHAPE['micro_batches']
-MOST_STEPS = SHAPE['epochs'] * SHAPE['records']  # more than there are: that of a gate that is open
+MOST_STEPS = SHAPE['epochs'] * SHAPE['records']  # an upper bound of the number of steps
 FAULTS = int(os.environ.get('MUSTER_FAULTS', 100)) // 5
 
 
@@ -24,12 +24,12 @@ class Growing(Job):
         self.environment.update(MUSTER_TEST_PER_WORKER='1', MUSTER_TEST_GO=str(self.folder / 'go'), MUSTER_RECORD=str(self.folder / 'records'))
 
     def steps(self):
-        """That it had, by the workers."""
+        """Returns the number of steps that the job had, as its workers report them."""
         return self.version()
 
 
 def read_journal(job):
-    """Of each step: how many records it has had; each record counts once an epoch."""
+    """Returns the number of records of each step; each record must count once in each epoch."""
     counts, trained = collections.Counter(), collections.Counter()
     for _, version, _, *records in (line.split() for line in job.passes()):
         counts[int(version)] += len(records)
@@ -40,8 +40,8 @@ def read_journal(job):
 
 
 def check(job, harsh=False):
-    """Each worker that has ended well has the model that a serial replay of the journal has, and no step is of another size than the workers
-    of its generation, or of the one before, make it, but for the last one of an epoch."""
+    """Checks that each worker that has ended well has the model of a serial replay of the journal, and that each step has the size that follows
+    from the number of workers of its generation, or of the one before it, except the last step of an epoch. Returns the sizes."""
     assert check_ends(job, harsh=harsh) == job.serial()['model']
     counts = read_journal(job)
     sizes = collections.defaultdict(set)
@@ -60,7 +60,7 @@ def check(job, harsh=False):
 
 
 def test_it_grows_and_shrinks(tmp_path):
-    """The first step of a generation is as large as it was when the one before it ended."""
+    """The first step of a generation is as large as a step was at the end of the generation before."""
     with Growing(tmp_path, sleep_ms=2, epochs=50) as job:
         first = job.add_worker()
         job.wait_for_version(5)
@@ -83,14 +83,15 @@ def recordings(job):
 
 
 def has_brought_one(job, worker, version):
-    """A pass of this step: it has got its second one, by its recording."""
+    """Whether the worker has completed a pass of this step: by its recording it has received its second one."""
     found = [path for path in recordings(job) if path.name.startswith(f'worker-{worker.process.pid}-')]
     passes = [line.split() for line in replay('print', *found)[1].splitlines() if line.startswith('pass ')]
     return len({micro_batch for _, _, _, of, micro_batch, *_ in passes if int(of) == version}) > 1
 
 
 def break_a_step(job):
-    """The last of three dies when the first of them has computed one of its passes, and is at the next; then nobody takes his time any more."""
+    """Brings three workers to the point at which the last one is to die: the first one has computed one of its passes of a step, and is at the
+    next. After kill() no pass sleeps any more."""
     others = [job.add_worker(sleep_ms=1000), job.add_worker(sleep_ms=1)]
     wait_for(lambda: all(worker.version for worker in others), 'two train')
     last = job.add_worker(sleep_ms=1000)
@@ -105,7 +106,8 @@ def kill(job, worker):
 
 @pytest.mark.parametrize('left', [2, 1])
 def test_a_step_is_tried_again_with_the_records_that_it_had(tmp_path, left):
-    """Also by one that is left alone, when the coordinator knows of it by its journal. The cores say the same when they are told the same."""
+    """A worker that is left alone also tries the step again, even if the coordinator knows it only from its journal. The cores give the same
+    answers when the recordings are replayed."""
     with Growing(tmp_path, first_size=2) as job:
         others, last = break_a_step(job)
         broken = last.version + 1
@@ -126,12 +128,12 @@ def test_a_step_is_tried_again_with_the_records_that_it_had(tmp_path, left):
 
 
 def test_random_faults(tmp_path):
-    """As of test_faults.py. MUSTER_FAULTS, MUSTER_SEED: how many, and which ones."""
+    """The faults are of the same kinds as in test_faults.py. MUSTER_FAULTS sets their number, MUSTER_SEED selects them."""
     seed = int(os.environ.get('MUSTER_SEED', 11))
     epochs = max(SHAPE['epochs'], FAULTS * EPOCHS_A_FAULT // 4)
     with Growing(tmp_path, epochs=epochs, sleep_ms=1) as job:
         chaos = Chaos(job, seed)
-        job.steps = lambda: MOST_STEPS * epochs  # it is not over while there are faults to come
+        job.steps = lambda: MOST_STEPS * epochs  # the job is not over while there are faults to come
         job.add_workers(2)
         for number in range(FAULTS):
             chaos.strike(number)
@@ -148,7 +150,7 @@ class GrowingSaved(Growing, Saved):
 
 
 def test_everyone_dies_and_another_number_of_workers_goes_on(tmp_path):
-    """From the position of the checkpoint, with steps of its own size."""
+    """The new workers go on from the position of the checkpoint, with steps of their own size."""
     with GrowingSaved(tmp_path, first_size=1) as job:
         job.add_workers(3)
         for _ in range(3):

@@ -17,12 +17,12 @@ from program import BUILD, SOURCE, turns, wait_for
 sys.path.insert(0, str(SOURCE / 'bench' / 'network'))
 import namespaces  # noqa: E402
 
-SOON_S = 15  # half of the time of a lease, after which a silent worker is given up in any case
+SOON_S = 15  # half of the duration of a lease; a silent worker is given up after a whole one in any case
 pytestmark = pytest.mark.skipif(bool(namespaces.missing()), reason=f'NOT TESTED: this needs {namespaces.missing()}')
 
 
 class HostsJob(Job):
-    """Workers are on the hosts 0 and 1 by turns, the coordinator is on host 2."""
+    """A job whose workers are on hosts 0 and 1 alternately; its coordinator is on host 2."""
 
     def __init__(self, folder, hosts, **options):
         super().__init__(folder, **options)
@@ -42,7 +42,8 @@ class HostsJob(Job):
         return self.hosts.command(host, 'env', f'MUSTER_TEST_HOST={self.hosts.addresses[host]}', *words)
 
     def lose_workers(self, away):
-        """All of them; away: and the coordinator, which is started again. When it could know."""
+        """Kills all workers; away: also the coordinator, which is then started again. Returns the time from which the coordinator could know
+        it."""
         if away:
             self.kill_coordinator()
         self.kill_workers()
@@ -56,13 +57,13 @@ class HostsJob(Job):
 
 
 class SpreadJob(HostsJob):
-    """A worker on each host; the last one's is that of the coordinator."""
+    """A job with a worker on each host; the host of the last worker is also that of the coordinator."""
 
     def host_of(self, number):
         return number
 
     def cut_link(self, one, other):
-        """Nothing that the one sends arrives at the other, nor the other way round; both reach all the rest."""
+        """Drops all packets between two hosts, in both directions; both still reach all other hosts."""
         for here, there in ((one, other), (other, one)):
             rule = ['iptables', '-A', 'OUTPUT', '-d', self.hosts.addresses[there], '-j', 'DROP']
             subprocess.run(self.hosts.command(here, *rule), check=True)
@@ -75,7 +76,7 @@ def hosts():
 
 
 class LeasedJob(HostsJob):
-    """Its workers are shards_worker: 20 shards of 2 records, each worker waits with a shard in its hands when it comes to it."""
+    """A job whose workers are shards_worker: 20 shards of 2 records. A worker waits with a shard in its hands until the test lets it go."""
 
     def __init__(self, folder, hosts, **options):
         super().__init__(folder, hosts, **options)
@@ -87,7 +88,7 @@ class LeasedJob(HostsJob):
         return self.hosts.command(number % 2, *words, *(['2', str(self.folder / 'hold')] if stops else []))
 
     def add_holder(self):
-        """It holds a shard, and waits."""
+        """Adds a worker that holds a shard, and waits."""
         number = len(self.workers)
         worker = self.add_worker(sleep_ms=True)
         wait_for((self.folder / f'shards-{number}.stopped').exists, 'it holds a shard')
@@ -116,7 +117,7 @@ def test_all_workers_on_other_hosts_die(tmp_path, hosts, count, away):
 
 
 def test_of_two_that_cannot_reach_each_other_the_younger_goes(tmp_path, hosts):
-    """Both reach the coordinator, and the third one; the older trains on with that."""
+    """Both reach the coordinator and the third worker, with which the older one goes on."""
     with SpreadJob(tmp_path, hosts, epochs=40, sleep_ms=5, held=True) as job:
         for size in (1, 2, 3):
             job.add_worker()
@@ -134,7 +135,7 @@ def test_of_two_that_cannot_reach_each_other_the_younger_goes(tmp_path, hosts):
 
 
 def goes_on(job, worker, version):
-    """The worker trains on from there, and nobody has begun anew."""
+    """Checks that the worker goes on from that version, and that no worker was lost."""
     wait_for(lambda: worker.version > version, 'it trains on')
     assert job.wait_for_end() == 0
     check_ends(job)
@@ -142,7 +143,7 @@ def goes_on(job, worker, version):
 
 
 def test_workers_that_cannot_be_reached_are_not_given_up(tmp_path, hosts):
-    """Their host is cut off, while the coordinator is away and for a while after: nothing refuses."""
+    """Their host is cut off while the coordinator is away and for some time after that: nothing refuses connections."""
     with HostsJob(tmp_path, hosts, sleep_ms=20) as job:
         worker = job.add_worker()
         job.wait_for_version(5)
@@ -160,7 +161,7 @@ def test_workers_that_cannot_be_reached_are_not_given_up(tmp_path, hosts):
 
 
 def test_a_worker_that_is_stopped_while_the_coordinator_comes_back_is_not_given_up(tmp_path, hosts):
-    """Nobody else has the model. Its kernel listens for it."""
+    """It is the only worker that has the model. Its kernel still accepts connections to its port."""
     with HostsJob(tmp_path, hosts, sleep_ms=20) as job:
         worker = job.add_worker()
         job.wait_for_version(5)
@@ -176,7 +177,7 @@ def test_a_worker_that_is_stopped_while_the_coordinator_comes_back_is_not_given_
 
 
 def test_a_worker_without_a_connection_is_not_given_up_while_it_listens(tmp_path, hosts):
-    """Its connections to the coordinator are refused for a while, as by a proxy that is started anew."""
+    """Its connections to the coordinator are refused for some time, as by a proxy that is being restarted."""
     with HostsJob(tmp_path, hosts, sleep_ms=20) as job:
         worker = job.add_worker()
         job.wait_for_version(5)
@@ -193,7 +194,7 @@ def test_a_worker_without_a_connection_is_not_given_up_while_it_listens(tmp_path
 @pytest.mark.parametrize('away', [True, False])
 @pytest.mark.parametrize('count', [1, 3])
 def test_workers_by_leases_on_other_hosts_die(tmp_path, hosts, count, away):
-    """What they held goes to the next one, long before their leases end; they were killed before they had reported all of it."""
+    """The next worker gets the records that they held, long before their leases end; they were killed before they had reported all of them."""
     with LeasedJob(tmp_path, hosts) as job:
         for _ in range(count):
             job.add_holder()
@@ -208,7 +209,8 @@ def test_workers_by_leases_on_other_hosts_die(tmp_path, hosts, count, away):
 
 @pytest.mark.parametrize('silent', ['stopped', 'cut off', 'refused'])
 def test_a_worker_by_leases_that_lives_keeps_what_it_holds(tmp_path, hosts, silent):
-    """It is stopped while the coordinator comes back, or its host cannot be reached, or the coordinator cannot: its port does not refuse."""
+    """While the coordinator comes back the worker is stopped, or its host cannot be reached; or the worker cannot reach the coordinator. In each
+    case its own port refuses no connection."""
     with LeasedJob(tmp_path, hosts) as job:
         worker = job.add_holder()
         rule = hosts.command(2, 'iptables', 'INPUT', '-p', 'tcp', '--dport', '7070', '-j', 'REJECT', '--reject-with', 'tcp-reset')

@@ -13,7 +13,7 @@ from test_faults import check_ends, quiet_run
 
 
 class OnASmallDisk(Job):
-    """The coordinator's files grow to 4 KiB and no further, until there is room."""
+    """A job whose coordinator's files cannot grow beyond 4 KiB until make_room() is called."""
 
     def start_coordinator(self):
         with open(self.folder / 'coordinator', 'ab') as output:
@@ -27,7 +27,8 @@ class OnASmallDisk(Job):
 
 
 def test_a_full_disk_under_the_journal(tmp_path):
-    """Workers train what they hold, which is said; one that dies then is waited for until there is room, and no record is lost."""
+    """Workers train the records that they hold, and the coordinator reports it. A worker that dies then is waited for until there is room, and
+    no record is lost."""
     model = quiet_run(tmp_path / 'quiet', epochs=60)
     with OnASmallDisk(tmp_path, first_size=2, epochs=60) as job:
         survivor, victim = job.add_worker(), job.add_worker()
@@ -42,14 +43,14 @@ def test_a_full_disk_under_the_journal(tmp_path):
 
 
 def mounts():
-    """Whether this may mount a file system, in a namespace of its own."""
+    """Whether this process may mount a file system, in its own namespace."""
     done = subprocess.run(['unshare', '--mount', 'mount', '-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', '/tmp'], capture_output=True,
                           text=True, check=False)
     return done.returncode == 0
 
 
 class OnATmpfs(Job):
-    """The journal's folder is a file system of 1 MiB, which other files fill up. It is seen by the coordinator alone."""
+    """A job whose journal's folder is a file system of 1 MiB, which other files fill up. Only the coordinator sees it."""
 
     def start_coordinator(self):
         journal = self.folder / 'journal'
@@ -61,7 +62,7 @@ class OnATmpfs(Job):
                  self.address, '--journal', str(journal), *self.options], stdout=output, stderr=subprocess.STDOUT, env=self.environment)
 
     def inside(self):
-        """The folder as the coordinator sees it."""
+        """Returns the path by which this process reaches the journal's folder as the coordinator sees it."""
         return pathlib.Path(f'/proc/{self.coordinator.pid}/root{self.folder}/journal')
 
     def fill(self):
@@ -73,7 +74,8 @@ class OnATmpfs(Job):
 
 @pytest.mark.skipif(not mounts(), reason='this needs the right to mount (root)')
 def test_a_file_system_without_space(tmp_path):
-    """Steps go on while nobody comes or goes; who comes waits, and is told why by the coordinator's log; with space it goes on."""
+    """Steps go on while no worker joins or leaves; a worker that joins waits, and the coordinator's log says why. When there is space again the
+    worker trains."""
     model = quiet_run(tmp_path / 'quiet', epochs=200)
     with OnATmpfs(tmp_path, first_size=2, epochs=200, sleep_ms=5) as job:
         workers = [job.add_worker(), job.add_worker()]

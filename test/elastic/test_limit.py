@@ -1,4 +1,4 @@
-"""A job that ends after a given number of steps, in the middle of an epoch: exactly those steps are in its log, and each of their records
+"""A job that ends after a given number of steps, in the middle of an epoch: its log has exactly those steps, with each of their records
 once, whichever worker dies around the last step."""
 import collections
 
@@ -18,13 +18,14 @@ class Limited(Job):
         return LIMIT
 
     def let(self, version):
-        """Passes of steps until this one are computed, and no others."""
+        """Lets workers compute the passes of all steps up to this version, and no others; waits until they have reached it."""
         with open(self.folder / 'gate', 'ab') as gate:
             gate.write(bytes(version - gate.tell()))
         self.wait_for_version(version)
 
     def coordinator_words(self):
-        """One that is started again is not told: its journal has the limit. Who comes too late does not wait."""
+        """A coordinator that is started again does not get the option, because its journal has the limit. With --mark-done, a worker that joins
+        too late does not wait."""
         words = super().coordinator_words() + ['--mark-done']
         at = words.index('--max-steps')
         return words if self.coordinator is None else words[:at] + words[at + 2:]
@@ -32,7 +33,7 @@ class Limited(Job):
 
 @pytest.fixture(scope='module')
 def model(tmp_path_factory):
-    """Of one worker that nobody disturbed."""
+    """The model of one worker that nobody disturbed."""
     with Limited(tmp_path_factory.mktemp('quiet'), sleep_ms=0) as job:
         job.add_worker()
         assert job.wait_for_end() == 0
@@ -40,7 +41,8 @@ def model(tmp_path_factory):
 
 
 def check(job):
-    """Every worker that has ended well has the model of the last step, which is that of a serial replay of the journal."""
+    """Checks that every worker that has ended well has the model of the last step, which is that of a serial replay of the journal. Returns its
+    digest."""
     ends = [worker.end() for worker in job.workers if worker.signalled is None and worker.steps()]
     assert {(word, end['version']) for word, end in ends} == {('finished', str(LIMIT))}
     models = {end['model'] for _, end in ends}
@@ -57,7 +59,8 @@ def check(job):
 
 
 def test_deaths_around_the_last_step(tmp_path, model):
-    """Of workers, of the coordinator before the last steps and while the last one is computed; somebody may come in time for it."""
+    """Two workers die, and the coordinator before the last steps and while the last step is computed; a new worker may come in time for that
+    step."""
     with Limited(tmp_path, first_size=3, sleep_ms=2, held=True) as job:
         job.add_workers(3)
         job.let(LIMIT - 2)
@@ -90,7 +93,7 @@ def test_who_dies_in_the_last_step_or_just_after_it(tmp_path, model, who):
 
 
 def test_steps_that_were_undone_do_not_count(tmp_path, model):
-    """All die before the last step, and there is no checkpoint: another worker trains all of them."""
+    """All workers die before the last step, and there is no checkpoint: another worker trains all steps."""
     with Limited(tmp_path, first_size=2, held=True) as job:
         job.add_workers(2)
         job.let(LIMIT - 1)

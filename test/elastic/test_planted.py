@@ -24,18 +24,18 @@ class Planted(Job):
         self.open_gate(self.steps())
 
     def open_gate(self, version):
-        """No pass of a later step is computed."""
+        """Lets workers compute the passes of steps up to this version, and of no later one."""
         (self.folder / 'gate').write_bytes(bytes(version))
 
     def begin(self):
-        """As many workers as the first generation waits for, each of which trains."""
+        """Adds as many workers as the first generation waits for, and waits until each of them trains."""
         workers = self.add_workers(self.first_size)
         self.wait_for_version(5)
         return workers
 
     def add_struck(self, version, how, name):
-        """A worker that is held behind the barrier of that step until it is let go: then it goes on ("hold"), or takes the others for
-        dead ("fail")."""
+        """Adds a worker that waits behind the barrier of that step until it is let go: then it goes on ("hold"), or takes the others for dead
+        ("fail")."""
         self.environment['MUSTER_TEST_PASSED'] = f'{version} {how} {self.folder / name}'
         worker = self.add_worker()
         del self.environment['MUSTER_TEST_PASSED']
@@ -48,8 +48,8 @@ class Planted(Job):
         (self.folder / name).touch()
 
     def restart_coordinator(self, lose=None):
-        """lose: (kind, number, when): it is killed before its disk has the number-th record that it appends of that kind, or after it has,
-        when it has announced nothing."""
+        """lose: (kind, number, when). The new coordinator is killed before its disk has the number-th record of that kind that it appends; or
+        after the disk has it, before the coordinator has announced anything."""
         self.kill_coordinator()
         if lose:
             self.environment['MUSTER_TEST_LOSE'] = '{} {} {}'.format(*lose)
@@ -63,14 +63,15 @@ class Planted(Job):
         wait_for(lambda: self.version() >= version, f'version {version} (at {self.version()})', LIMIT_S)
 
     def check_steps(self):
-        """A step is committed once: by all that were in it when it was. Where nobody joins: a pass knows the generation that it began in."""
+        """Checks that all workers that were in a step committed it with the same number of workers. This is true only if no worker joins,
+        because the number is that of the generation in which the pass began."""
         sizes = {}
         for worker in self.workers:
             for version, size, _ in worker.steps():
                 assert sizes.setdefault(version, size) == size, f'step {version} was committed by {sizes[version]} workers and by {size}'
 
     def check_end(self):
-        """It ends well, within a limit."""
+        """Checks that the job ends well, within a limit."""
         wait_for(lambda: not self.alive() or self.coordinator.poll(), 'every worker ends', LIMIT_S)
         wait_for(lambda: self.coordinator.poll() is not None, 'the coordinator ends', LIMIT_S)
         assert self.coordinator.returncode == 0, self.log().splitlines()[-1]
@@ -82,7 +83,8 @@ class Planted(Job):
 
 
 def all_die_and_the_coordinator(job):
-    """Who joins then begins from the state as it was at first; and the coordinator is killed when it has come further than the others."""
+    """All workers die. A worker that joins then begins from the initial state, and the coordinator is killed when that worker has come further
+    than the others had."""
     job.open_gate(10)
     job.begin()
     job.wait_for_version(10)
@@ -95,7 +97,8 @@ def all_die_and_the_coordinator(job):
 
 
 def one_dies_behind_the_barrier(job):
-    """The others have prepared the step; nobody else, nor the coordinator, knows that it is committed."""
+    """The worker that dies is the only process that knows that the step is committed: the others have prepared it, and the coordinator has not
+    heard of it."""
     first = job.add_struck(7, 'hold', 'mine')
     job.add_struck(7, 'fail', 'others'), job.add_struck(7, 'fail', 'others')
     job.wait_until_held('mine')
@@ -108,12 +111,12 @@ def one_dies_behind_the_barrier(job):
 
 
 def waits(worker):
-    """Its main thread does."""
+    """Whether the worker's main thread sleeps."""
     return pathlib.Path(f'/proc/{worker.process.pid}/stat').read_text().rpartition(') ')[2][0] == 'S'
 
 
 def one_passes_when_its_generation_is_closed(job):
-    """The other one died behind the barrier of the last step. That the step counts is in the journal, and not yet announced."""
+    """The other worker died behind the barrier of the last step. The journal has that the step counts, but nobody has announced it yet."""
     late, other = (job.add_struck(job.steps(), 'hold', name) for name in ('late', 'other'))
     job.wait_until_held('late')
     job.wait_until_held('other')
@@ -126,7 +129,7 @@ def one_passes_when_its_generation_is_closed(job):
 
 
 def the_host_is_lost_before_a_generation(job):
-    """For a worker that died."""
+    """The coordinator's host is lost before its disk has the generation that follows the death of a worker."""
     job.restart_coordinator((ENTRY_GENERATION, 2, 'before'))
     job.begin()[0].send(signal.SIGKILL)
     job.wait_until_lost()
@@ -134,7 +137,8 @@ def the_host_is_lost_before_a_generation(job):
 
 
 def the_host_is_lost_before_steps(job):
-    """Of the only worker: another one could bring them again."""
+    """The coordinator's host is lost before its disk has some steps. There is only one worker, because a second one could report the steps
+    again."""
     job.restart_coordinator((ENTRY_STEPS, 5, 'before'))
     job.begin()
     job.wait_until_lost()
@@ -179,7 +183,7 @@ def test_without_a_mistake(tmp_path, script, size):
     run(Planted(tmp_path, 'NOTHING', size), script)
 
 
-# The others show by what does not happen, which takes LIMIT_S.
+# The other mistakes show in something that does not happen: the test waits for it until LIMIT_S.
 AT_ONCE = ('COMMIT_IF_APPLIED', 'RESTORE_KEEPS_LOG', 'RESTORE_NOT_JOURNALED', 'STEP_DISCARDED', 'UNLOADED_VOTE')
 
 
@@ -192,7 +196,7 @@ def test_it_is_found(tmp_path, mistake):
 
 
 def one_is_stopped_that_holds_records(job):
-    """Nobody gets them before it has told the next coordinator what it holds."""
+    """The records of a stopped worker are granted to nobody before that worker has told the next coordinator what it holds."""
     job.muster = 'tests/muster_planted'
     with job:
         stopped, other = job.add(stop_at=2, hold='stopped'), job.add(stop_at=2, hold='other')

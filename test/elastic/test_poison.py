@@ -25,7 +25,7 @@ def deaths(job, codes=(-signal.SIGABRT, 3)):
 
 
 def start_again_until_failed(job, most, **codes):
-    """As a parent does that starts whoever died again. The last one is not started again: the job has failed then."""
+    """Starts a new worker for each that died, as a parent process would, but not for the last one, because then the job has failed."""
     for number in range(1, most + 1):
         wait_for(lambda: len(deaths(job, **codes)) >= number or job.coordinator.poll() is not None, f'death {number}')
         if job.coordinator.poll() is not None:
@@ -42,7 +42,7 @@ def test_a_record_that_crashes_every_worker_is_named(tmp_path, monkeypatch, work
     with Job(tmp_path, first_size=workers, sleep_ms=0) as job:
         job.add_workers(workers)
         start_again_until_failed(job, most=10)
-        assert len(deaths(job)) >= 3  # and those that were too quick to be told of
+        assert len(deaths(job)) >= 3  # more if others died before they heard that the job had failed
         log = job.log()
         assert job.coordinator.returncode == 65, log
         said = [line for line in log.splitlines() if 'job has failed' in line]
@@ -55,7 +55,7 @@ def test_a_record_that_crashes_every_worker_is_named(tmp_path, monkeypatch, work
 
 @pytest.mark.parametrize('workers, batch', [(1, 4), (3, 4), (2, 1)])
 def test_a_record_is_set_aside_and_the_job_goes_on(tmp_path, monkeypatch, workers, batch):
-    """By option. All others are trained in each epoch; a micro-batch of this record alone is computed by nobody."""
+    """With this option all other records are trained in each epoch; nobody computes a micro-batch that has only this record."""
     monkeypatch.setenv('MUSTER_TEST_POISON', f'{RECORD} crash')
     monkeypatch.setenv('MUSTER_SET_ASIDE', '1')
     with Job(tmp_path, first_size=workers, sleep_ms=0, batch=batch, status_file=tmp_path / 'status') as job:
@@ -71,7 +71,7 @@ def test_a_record_is_set_aside_and_the_job_goes_on(tmp_path, monkeypatch, worker
         assert f'warning: record {RECORD} is set aside: 3 workers died, one after the other, of record {RECORD}, in epoch 1 of 10' in log
         assert f'set aside: record {RECORD}: 3 workers died of it, in epoch 1' in log.splitlines()
         assert json.loads((tmp_path / 'status').read_text())['setAside'] == [{'record': RECORD, 'epoch': 1, 'deaths': 3}]
-        trained = [worker for worker in job.workers if worker.steps()]  # the last one may have come when all was done
+        trained = [worker for worker in job.workers if worker.steps()]  # the last worker may have joined when all steps were done
         ended = [worker.end() for worker in trained if worker.process.wait(LIMIT_S) == 0]
         finished = [end for word, end in ended if word == 'finished']
         assert finished and {end['wrong'] for end in finished} == {'1'}
@@ -99,7 +99,7 @@ def test_a_step_function_that_hangs_is_ended_and_its_records_are_named(tmp_path,
     monkeypatch.setenv('MUSTER_TEST_POISON', f'{RECORD} hang')
     with Job(tmp_path, first_size=2, sleep_ms=0, **{option: '2s'}) as job:
         job.add_workers(2)
-        start_again_until_failed(job, most=10)  # on a loaded machine others may be taken for hanging, too
+        start_again_until_failed(job, most=10)  # on a loaded machine other workers may count as hanging, too
         log = job.log()
         assert job.coordinator.returncode == 65, log
         assert log.count('its step function has not come back for ') >= 3
@@ -108,7 +108,7 @@ def test_a_step_function_that_hangs_is_ended_and_its_records_are_named(tmp_path,
 
 
 def test_who_is_killed_from_outside_costs_no_try(tmp_path, monkeypatch):
-    """Five times the same pass; then the poison is gone, and the job ends well."""
+    """Workers are killed five times in the same pass; then the poison is removed, and the job ends well."""
     poison = tmp_path / 'poison'
     poison.touch()
     monkeypatch.setenv('MUSTER_TEST_POISON', f'{RECORD} kill {poison}')
@@ -119,7 +119,7 @@ def test_who_is_killed_from_outside_costs_no_try(tmp_path, monkeypatch):
             job.add_worker()
         os.rename(poison, tmp_path / 'gone')
         while job.coordinator.poll() is None:
-            if not job.alive():  # the last one had met it before
+            if not job.alive():  # the last worker had met the poison before it was removed
                 job.add_worker()
             wait_for(lambda: job.coordinator.poll() is not None or not job.alive(), 'the end')
         assert job.coordinator.returncode == 0, job.log()
@@ -141,7 +141,8 @@ def test_a_worker_says_that_the_job_has_failed(tmp_path, monkeypatch):
 
 
 def test_who_comes_after_a_job_has_failed_is_told_why(tmp_path):
-    """Also by a coordinator that finds that in the journal. One that begins another job at the socket is not taken for the one that failed."""
+    """A coordinator that finds the failure in the journal reports it, too. A coordinator that begins another job at the same socket is not taken
+    for the failed one."""
     with Job(tmp_path, first_size=1, sleep_ms=1) as job:
         job.options.append('--mark-done')
         job.kill_coordinator()
@@ -173,7 +174,7 @@ def test_who_comes_after_a_job_has_failed_is_told_why(tmp_path):
 
 
 class Leased(Job):
-    """Its workers are shards_worker, each of which crashes at record 137."""
+    """A job whose workers are shards_worker, each of which crashes at record 137."""
 
     def __init__(self, folder, **environment):
         super().__init__(folder, status_file=folder / 'status')
@@ -210,7 +211,7 @@ NAMED = '3 workers died, one after the other, of record 137 of data set "test", 
 
 @pytest.mark.parametrize('how, code', [('crash', -signal.SIGABRT), ('exit', 3)])
 def test_a_record_that_workers_by_leases_die_of_fails_the_job(tmp_path, how, code):
-    """Also for a worker that has not met it: it waits with a shard of its own."""
+    """The job also fails for a worker that has not met the record, and waits with its own shard."""
     with Leased(tmp_path, MUSTER_TEST_POISON_HOW=how) as job:
         os.mkfifo(tmp_path / 'hold')
         other, file = job.add('1', str(tmp_path / 'hold'), MUSTER_TEST_POISON='')
@@ -224,13 +225,13 @@ def test_a_record_that_workers_by_leases_die_of_fails_the_job(tmp_path, how, cod
         with open(tmp_path / 'hold', 'w'):
             text = other.communicate(timeout=120)[0]
         assert other.returncode == 65 and f'the job has failed: {NAMED}' in text, text
-        job.start_coordinator()  # a coordinator that comes after it says the same
+        job.start_coordinator()  # a coordinator that is started later reports the same
         assert job.end() == 65 and job.log().count(f'the job has failed: {NAMED}') == 2, job.log()
 
 
 @pytest.mark.parametrize('restarts', [False, True])
 def test_a_record_that_workers_by_leases_die_of_is_set_aside(tmp_path, restarts):
-    """Also by a coordinator that is killed after it was named; and in the second epoch nobody meets it."""
+    """It stays set aside if the coordinator is killed after it was named; and no worker meets it in the second epoch."""
     with Leased(tmp_path, MUSTER_SET_ASIDE='1') as job:
         for _ in range(3):
             assert job.run()[0] == -signal.SIGABRT
@@ -247,7 +248,7 @@ def test_a_record_that_workers_by_leases_die_of_is_set_aside(tmp_path, restarts)
 
 @pytest.fixture
 def limit_group():
-    """Makes control groups whose processes have 64 MiB."""
+    """Yields a function that makes a control group whose processes have 64 MiB."""
     groups = []
 
     def make():
@@ -267,7 +268,7 @@ def limit_group():
 
 
 class LimitedJob(Job):
-    """Each of its workers is in a control group of its own."""
+    """A job of which each worker is in its own control group."""
     limit_group = None
 
     def worker_words(self, number, sleep_ms):
@@ -276,8 +277,8 @@ class LimitedJob(Job):
 
 @pytest.mark.parametrize('workers', [1, 3])
 def test_a_record_that_takes_a_steps_workers_all_memory_is_named(tmp_path, monkeypatch, limit_group, workers):
-    """The kernel kills them in their step function. It is the third death that names the one record of the micro-batches at hand: what was
-    suspected of the first one was computed in parts."""
+    """The kernel kills the workers in their step function. The third death names the one record among those of the micro-batches at hand,
+    because the suspects of the first death were computed in parts."""
     monkeypatch.setenv('MUSTER_TEST_POISON', f'{RECORD} eat')
     with LimitedJob(tmp_path, first_size=workers, sleep_ms=0) as job:
         job.limit_group = limit_group
@@ -293,7 +294,8 @@ def test_a_record_that_takes_a_steps_workers_all_memory_is_named(tmp_path, monke
 
 
 def test_workers_by_leases_that_are_out_of_memory_are_named(tmp_path, limit_group):
-    """The kernel kills them as somebody from outside would, and counts it: the record that needs more than there is is set aside."""
+    """The kernel kills the workers as somebody from outside would, but counts it: the record that needs more memory than the limit is set
+    aside."""
     with Leased(tmp_path, MUSTER_TEST_POISON_HOW='eat', MUSTER_SET_ASIDE='1') as job:
         job.through = ['sh', '-c', f'echo $$ >{limit_group()}/cgroup.procs; exec "$0" "$@"']
         for _ in range(3):
@@ -304,7 +306,7 @@ def test_workers_by_leases_that_are_out_of_memory_are_named(tmp_path, limit_grou
 
 
 def test_workers_by_leases_that_are_killed_from_outside_cost_no_try(tmp_path):
-    """Five of them, each with the same record in its hands."""
+    """Five workers are killed, each while it holds the same record."""
     with Leased(tmp_path, MUSTER_TEST_POISON_HOW='kill') as job:
         for _ in range(5):
             assert job.run()[0] == -signal.SIGKILL

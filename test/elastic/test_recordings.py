@@ -22,12 +22,12 @@ def replay(*words, program='elastic_recording', **env):
 
 @pytest.fixture(scope='module')
 def recorded(tmp_path_factory):
-    """A job under random faults, and its recordings: (job, files in the order in which they were begun)."""
+    """Runs a job under random faults, and returns (job, its recordings in the order in which they were begun)."""
     folder = tmp_path_factory.mktemp('recorded')
     records = folder / 'records'
     records.mkdir()
     with Job(folder, records=97, batch=4, micro_batches=5, epochs=(FAULTS + 2) * EPOCHS_A_FAULT, max_size=MOST + 2) as job:
-        job.kill_coordinator()  # it knows nothing of recordings
+        job.kill_coordinator()  # this coordinator was started without recordings
         job.environment['MUSTER_RECORD'] = str(records)
         job.start_coordinator()
         chaos = Chaos(job, SEED)
@@ -63,7 +63,8 @@ def entries(data):
 
 @pytest.mark.parametrize('name, kind', [('worker', 1), ('worker', 3), ('coordinator', 5)], ids=['member', 'pass', 'arbiter'])
 def test_a_recording_with_another_effect_is_found(recorded, tmp_path, name, kind):
-    """The last byte but seven of an entry: of a worker's effect, a pass's record, what the coordinator sent or said of itself."""
+    """The eighth byte from the end of an entry is changed: in a worker's effect, a record of a pass, or what the coordinator sent or reported
+    about itself."""
     _, files = recorded
     path = max(of(files, name), key=lambda path: path.stat().st_size)
     data = bytearray(path.read_bytes())
@@ -110,7 +111,7 @@ def test_nothing_happens_but_what_the_cores_say(recorded):
 
 
 def test_the_journal_is_what_the_core_appended(recorded):
-    """The last record of a coordinator that was killed may not have come to it."""
+    """Only the last record that a killed coordinator appended may be missing in the journal."""
     job, files = recorded
     journal, at = (job.folder / 'journal' / 'journal').read_bytes(), 0
     for path in of(files, 'coordinator'):

@@ -12,7 +12,7 @@ from job import Job
 
 @pytest.fixture(scope='module')
 def job(tmp_path_factory):
-    """A worker is killed, another joins, the coordinator is killed; all die, and others begin anew."""
+    """A job in which all workers die and others begin again; then a worker is killed, another one joins, and the coordinator is killed."""
     with Job(tmp_path_factory.mktemp('serial'), first_size=3, sleep_ms=2, epochs=20, held=True) as job:
         job.add_workers(3)
         job.wait_for_version(5)
@@ -32,8 +32,9 @@ def test_a_serial_replay_of_the_journal_has_the_model(job):
 
 
 def changed(passes, which):
-    """One record is another one; a step is left out; two of a step's micro-batches are interchanged: the same records, summed in another
-    order. Of the last step but one: what is rounded otherwise is forgotten after some more."""
+    """Changes one thing in the last step but one: a record is another one; the step is left out; or two of its micro-batches are interchanged,
+    so that the same records are summed in another order. An earlier step would not do, because a difference in rounding disappears after some
+    more steps."""
     step = str(int(passes[-1].split()[1]) - 1)
     mine = [i for i, line in enumerate(passes) if line.split()[1] == step]
     if which == 'record':

@@ -17,7 +17,7 @@ RECORDS, SHARD, EPOCHS = 1000, 7, 2
 
 
 class Shards(Job):
-    """Workers are shards_worker: where and until when each of them stops is said by files."""
+    """A job whose workers are shards_worker: files control where and how long each of them stops."""
 
     def __init__(self, folder, **options):
         super().__init__(folder, **options)
@@ -103,7 +103,7 @@ def test_a_coordinator_may_be_away_while_shards_are_done(tmp_path):
         job.stopped(0)
         job.stopped(1)
         job.kill_coordinator()
-        job.go_on('it is away')  # their reports wait for the next one
+        job.go_on('it is away')  # their reports wait for the next coordinator
         job.start_coordinator()
         check_end(job, *workers)
 
@@ -128,7 +128,7 @@ def test_the_status_file_has_how_far_a_data_set_is(tmp_path):
 def test_two_data_sets_are_both_done_before_the_job_is(tmp_path):
     with Shards(tmp_path) as job:
         other = job.add(dataset='other', stop_at=1, hold='one is done')
-        job.stopped(0)  # the coordinator knows of it before the other data set is done
+        job.stopped(0)  # the coordinator knows this worker's data set before the other one is done
         one = job.add(dataset='one')
         assert one.wait(timeout=120) == 0
         assert one.stdout.read() == SUMS

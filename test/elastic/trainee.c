@@ -38,7 +38,7 @@ void trainee_init(struct trainee *t, const char *coordinator, uint64_t records, 
     t->info = (struct muster_elastic_info)MUSTER_ELASTIC_INFO_INIT;
 }
 
-/* The gradient of the mean over the pass: 1 / n for each of its n records. */
+/* Computes the gradient of the mean over the pass: 1 / n for each of its n records. */
 static void compute(const struct trainee *t, const struct muster_elastic_pass *pass, double *ret)
 {
     memset(ret, 0, t->options.records * sizeof *ret);
@@ -48,7 +48,7 @@ static void compute(const struct trainee *t, const struct muster_elastic_pass *p
 }
 
 /* The mean has 1 / n for each of the step's n records; readers of the region that are too late may
- * see it happen. */
+ * see the change happen. */
 __attribute__((no_sanitize("thread"))) static void update(struct trainee *t, const double *mean,
                                                           uint64_t version)
 {
@@ -60,7 +60,7 @@ __attribute__((no_sanitize("thread"))) static void update(struct trainee *t, con
     }
 }
 
-/* As update: readers may be late. */
+/* Not instrumented, as in update(): readers may be late. */
 __attribute__((no_sanitize("thread"))) static void put_back(struct trainee *t, const double *undo)
 {
     volatile double *weights = t->weights;
@@ -69,7 +69,8 @@ __attribute__((no_sanitize("thread"))) static void put_back(struct trainee *t, c
     }
 }
 
-/* The gradients of all its passes in the step, one after the other. */
+/* Computes the gradients of all passes that this worker has in the step, one after the other;
+ * returns the number of passes. */
 static uint32_t compute_all(struct trainee *t, struct muster_elastic *job,
                             const struct muster_elastic_pass *pass, double *ret)
 {
@@ -86,7 +87,7 @@ static uint32_t compute_all(struct trainee *t, struct muster_elastic *job,
     return count;
 }
 
-/* A step of two updates, of which the second takes the first back and makes it again. */
+/* Makes a step of two updates: the second takes the first back and makes it again. */
 static int train_by_sums(struct trainee *t, struct muster_elastic *job,
                          const struct muster_elastic_pass *pass, double *gradients, double *mean)
 {

@@ -18,7 +18,7 @@ struct trainee {
     /* Called with each pass before its step; may be NULL. */
     void (*at_pass)(struct trainee *trainee, const struct muster_elastic_pass *pass);
     void *user;
-    bool sums; /* its steps are changed by two sums each, and put back where they do not commit */
+    bool sums; /* each step makes two sums, and is undone if it does not commit */
 
     struct muster_elastic *_Atomic job; /* NULL: not open */
     _Atomic uint64_t version;           /* committed here */
@@ -35,10 +35,10 @@ struct trainee {
  */
 void trainee_init(struct trainee *trainee, const char *coordinator, uint64_t records,
                   uint32_t epochs, uint32_t batch, uint32_t micro_batches);
-/* Trains until the job or this worker's part in it ends. */
+/* Trains until the job, or this worker's part in it, ends. */
 void trainee_run(struct trainee *trainee);
 void trainee_start(struct trainee *trainee);
 void trainee_join(struct trainee *trainee);
 
-/* Records that do not have the weight that `version` steps give them. */
+/* Returns the number of records that do not have the weight that `version` steps give them. */
 uint64_t trainee_count_wrong(const struct trainee *trainee, uint64_t version);
