@@ -5,7 +5,8 @@ import socket
 
 @contextlib.contextmanager
 def held_port():
-    """A port that the kernel gives to nobody else: a socket that does not listen holds it, and the program may still listen there."""
+    """Returns a port that the kernel gives to no other program: a socket that does not listen holds it, and the tested program can still listen
+    there."""
     with socket.socket() as holder:
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         holder.bind(('', 0))

@@ -1,7 +1,7 @@
 """Runs the real binary in a separate folder: code that the system tests and the tests of the documents share.
 
-A Muster has its own MUSTER_HOME and working directory. At its end the controller is stopped, and no process of the test may be left (they are
-found by their environment or working directory).
+A Muster has its own MUSTER_HOME and working directory. At its end the controller is stopped, and no process of the test may remain (the
+processes are found by their environment or working directory).
 """
 import faulthandler
 import json
@@ -19,7 +19,7 @@ import pytest
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get('MUSTER_BUILD', SOURCE / 'build')).resolve()
-# Limits end what hangs, and nothing else: MUSTER_TEST_PATIENCE makes them so many times as long, for a machine under load.
+# Limits end only what hangs. MUSTER_TEST_PATIENCE=N makes them N times as long, for a machine under load.
 PATIENCE = int(os.environ.get('MUSTER_TEST_PATIENCE', 1))
 LIMIT_S = 120 * PATIENCE
 TEST_LIMIT_S, HEAVY_LIMIT_S = 420 * PATIENCE, 1800 * PATIENCE
@@ -28,8 +28,8 @@ TURN_S = 0.02
 
 @pytest.fixture(autouse=True)
 def limited(request):
-    """A test that hangs where nothing else has a limit (a pipe that is read) fails, and says where its threads were. A hang in C,
-    which no handler of Python's interrupts, is ended by tools/limited."""
+    """Ends a test that hangs where nothing else has a limit (for example in reading a pipe): the test fails, and the stacks of its threads are
+    printed. tools/limited ends a hang in C, which no handler of Python interrupts."""
     limit_s = HEAVY_LIMIT_S if request.node.get_closest_marker('heavy') else TEST_LIMIT_S
 
     def fail(*_):
@@ -43,7 +43,7 @@ def limited(request):
 
 
 def turns(limit_s=LIMIT_S):
-    """Turns in which a test may look whether something has happened, until the limit. Nothing else in a test sleeps."""
+    """Yields again and again until the limit, so that a test can look whether something has happened. Nothing else in a test sleeps."""
     until = time.monotonic() + limit_s
     yield
     while time.monotonic() < until:
@@ -64,7 +64,8 @@ ENDING = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 
 def listens(process):
-    """Whether `muster run` hears signals already, of which it says what they do. One that has ended hears nothing more."""
+    """Whether `muster run` has set its handlers for the signals that end it, which print what they do; true also for a process that has
+    ended."""
     try:
         status = pathlib.Path(f'/proc/{process.pid}/status').read_text()
     except OSError:
@@ -74,27 +75,27 @@ def listens(process):
 
 
 def without_ranks(env):
-    """The environment without what would make a process a rank of somebody's job."""
+    """Returns the environment without the variables that make a process a rank of somebody's job."""
     return {k: v for k, v in env.items() if k not in ('RANK', 'WORLD_SIZE', 'MASTER_ADDR', 'MASTER_PORT', 'MUSTER_NO_START')}
 
 
 class Muster:
-    """The binary, run in a folder of its own with a state folder of its own."""
+    """The binary, which runs in its own folder with its own state folder."""
 
     def __init__(self, folder=None, env=None, limit_s=LIMIT_S):
-        """`folder`: one that is there already; `env`: in place of this process's environment; `limit_s`: of each command."""
-        # Not pytest's tmp_path: a Unix socket's path has room for 107 bytes.
+        """`folder`: an existing folder; `env`: the environment in place of this process's; `limit_s`: the limit of each command."""
+        # Not pytest's tmp_path, because a Unix socket's path has room for only 107 bytes.
         folder = folder or pathlib.Path(tempfile.mkdtemp(prefix='muster-test-'))
         self.folder = folder
         self.home = folder / 'home'
         self.work = folder / 'work'
         self.work.mkdir()
-        self.cwd = None  # where commands run, if not there
+        self.cwd = None  # where commands run, if not in `work`
         self.limit_s = limit_s
         self.binary = BUILD / 'bin/muster'
         self.env = without_ranks(os.environ if env is None else env)
         self.env['MUSTER_HOME'] = str(self.home)
-        self.who = {}  # user and group, as subprocess takes them
+        self.who = {}  # user and group, as arguments of subprocess
         self.started = []
 
     def run(self, *words, code=0, stdin=None, env=None, limit_s=None):
@@ -107,8 +108,8 @@ class Muster:
         return done
 
     def start(self, *words, hangup=signal.SIG_DFL, **options):
-        """Runs it in the background; `hangup`: what becomes of its SIGHUP, whatever these tests inherited (nohup). Nor is the
-        SIGINT ignored that a shell's `&` leaves behind."""
+        """Starts it in the background. `hangup`: how it handles SIGHUP, whatever these tests have inherited (nohup). SIGINT has its default
+        action, because a shell's `&` makes a process ignore it."""
         def set_signals():
             signal.signal(signal.SIGHUP, hangup)
             signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -122,18 +123,18 @@ class Muster:
         return process
 
     def write(self, name, *objects):
-        """A file of these objects (JSON is YAML); its path."""
+        """Writes a file with these objects (JSON is YAML); returns its path."""
         path = self.work / name
         path.write_text('\n---\n'.join(json.dumps(o, indent=1) for o in objects))
         return path
 
     def get(self, kind, name=None, *words):
-        """An object, or the list of items of a kind."""
+        """Returns an object, or the list of items of a kind."""
         doc = json.loads(self.run('get', kind, *([name] if name else []), '-o', 'json', *words).stdout)
         return doc if name else doc['items']
 
     def condition(self, name, kind='job'):
-        """The last condition that holds, '' when the object is not there."""
+        """Returns the last condition that holds, or '' if there is no such object."""
         done = self.run('get', kind, name, '-o', 'json', code=None)
         if done.returncode:
             return ''
@@ -144,7 +145,7 @@ class Muster:
         wait_for(lambda: self.condition(name) == condition, f'job {name} {condition}', limit_s)
 
     def status(self):
-        """The controller's process, 0 when none runs."""
+        """Returns the controller's process number, or 0 if no controller runs."""
         done = self.run('version', '-o', 'json')
         return json.loads(done.stdout).get('controller', {}).get('pid', 0)
 
@@ -153,8 +154,8 @@ class Muster:
         return '\ndaemon.log: ' + path.read_text()[-3000:] if path.exists() else ''
 
     def processes(self):
-        """Living processes of this test: their environment names the home, or they stand in the folder. In a chroot the path of
-        a container's folder is that of another root, so the folder's identity tells, too."""
+        """Returns (number, command line) of the living processes of this test: their environment names the home, or their working directory is
+        in the folder. In a chroot the path of a container's folder is that of another root, so the folder's identity is compared, too."""
         work = os.stat(self.work)
         mark = f'MUSTER_HOME={self.home}'.encode()
         found = []

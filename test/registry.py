@@ -15,7 +15,8 @@ PASSWORD_FILE = 'muster:$2y$05$0vmRtzNRUDgZd9awODyb.OYNd8K33MMmKIXcij6woxsWv2ehy
 
 @contextlib.contextmanager
 def registry(folder, address='127.0.0.1', certificate=None):
-    """Its ADDRESS:PORT. `folder`: for all that it keeps; `certificate`: the files of one and of its key, for HTTPS."""
+    """Runs a registry; yields its ADDRESS:PORT. `folder`: for all files of the registry; `certificate`: the files of a certificate and its key,
+    for HTTPS."""
     if not shutil.which('docker-registry'):
         pytest.skip('NOT TESTED: pull secrets need a registry: docker-registry; tools/deps podman')
     (folder / 'passwords').write_text(PASSWORD_FILE)

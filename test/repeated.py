@@ -5,7 +5,7 @@ from program import LIMIT_S
 
 
 class Repeated(threading.Thread):
-    """`with Repeated(ask):` asks all the time in a thread of its own, until the block is left. `answers`: what it has returned."""
+    """`with Repeated(ask):` calls ask() again and again in its own thread, until the block is left. `answers`: what the calls have returned."""
 
     def __init__(self, ask):
         super().__init__(daemon=True)

@@ -24,7 +24,7 @@ def row(*names):
 
 
 def new_muster():
-    """In an environment with nothing of ours. The interpreter that runs the tests has torch; a job's python3 is the first in
+    """Returns a Muster whose environment has nothing of ours. The interpreter that runs the tests has torch; a job uses the first python3 in
     PATH."""
     path = f'{pathlib.Path(sys.executable).parent}:{os.environ["PATH"]}'
     program = Muster(env={'PATH': path, 'LANG': 'C.UTF-8'}, limit_s=LIMIT_S)
@@ -33,18 +33,18 @@ def new_muster():
 
 
 def mnist_command(*flags):
-    """What stands for an image's entrypoint: a short training run, its flags first, the container's args after them."""
+    """Returns the command that stands for an image's entrypoint: a short training run with these flags, which the container's args follow."""
     return ' '.join(['python3', str(MNIST), '--test-images', '500', *map(str, flags)])
 
 
 def mnist(*flags, env=None, python=sys.executable):
-    """Starts mnist.py without muster, its output in one pipe."""
+    """Starts mnist.py without muster; standard output and standard error are one pipe."""
     return subprocess.Popen([python, MNIST, *map(str, flags)], env={**without_ranks(os.environ), **(env or {})}, text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
 def finish(processes, code=0):
-    """The outputs of the processes, in their order; each must exit with CODE."""
+    """Returns the outputs of the processes, in their order; each process must exit with `code`."""
     outputs = []
     try:
         for process in processes:
@@ -59,7 +59,7 @@ def finish(processes, code=0):
 
 
 def run_by_hand(folder, world, *flags):
-    """mnist.py as WORLD processes that meet at a file; their outputs by rank."""
+    """Runs mnist.py as `world` processes that meet at a file; returns their outputs by rank."""
     meeting = pathlib.Path(folder) / 'meeting'
     meeting.unlink(missing_ok=True)
     common = ['--world-size', world, '--init-method', f'file://{meeting}', '--test-images', 500]

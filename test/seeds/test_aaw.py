@@ -24,7 +24,7 @@ FETCH = SOURCE / 'examples/data-from-script'
 
 @row('aaw-1')
 def test_ranks_that_train_models_of_their_own_are_found_out(tmp_path):
-    """The script, with the averaging taken out as somebody would forget it."""
+    """Runs the script without the averaging, as if somebody had forgotten it."""
     forgetful = tmp_path / 'mnist.py'
     forgetful.write_text(MNIST.read_text().replace('            average_by_hand(model, world)', '            pass'))
     command = [sys.executable, forgetful, '--average', 'hand', '--images', '256', '--test-images', '500', '--world-size', '2',
@@ -132,7 +132,7 @@ def test_each_worker_has_a_claim_of_its_own(muster):
 
 @pytest.fixture
 def web():
-    """The data set on a port of its own; the address."""
+    """Serves the data set on its own port; yields the address."""
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *_):
             pass
@@ -144,7 +144,7 @@ def web():
 
 
 def run_script(source, folder, *, path=None):
-    """train.sh with this source; what it printed."""
+    """Runs train.sh with this source; returns what it printed."""
     env = {'PATH': f'{path or ""}:{pathlib.Path(sys.executable).parent}:/usr/bin:/bin', 'DATA_SOURCE': source, 'HOME': str(folder)}
     return subprocess.run(['sh', FETCH / 'train.sh', folder / 'local', '--images', '64', '--test-images', '500'], env=env, text=True, capture_output=True,
                           timeout=LIMIT_S, check=True).stdout
@@ -152,7 +152,8 @@ def run_script(source, folder, *, path=None):
 
 @row('aaw-7')
 def test_script_downloads_and_trains(tmp_path, web):
-    """From the web, from git, and from MinIO, whose client is stood in for by a command of its name and arguments."""
+    """The data comes from the web, from git, from MinIO and from a folder. A command with the name and the arguments of MinIO's client stands
+    for the client."""
     repository = tmp_path / 'repository'
     repository.mkdir()
     for file in FASHION.iterdir():
@@ -192,7 +193,7 @@ def test_secret_reaches_the_script_by_its_environment(muster):
 
 @pytest.fixture(scope='module')
 def finished(shared_muster):
-    """The guide's job; this machine is told to do without the GPUs and what the image runs."""
+    """The guide's job. Options tell muster to do without GPUs, and which command runs in place of the image's."""
     command = mnist_command('--images', 1280)
     done = shared_muster.run('run', '-f', JOB, '--no-gpu', '--image', f'{IMAGE}={command}', '--results', 'results')
     return shared_muster, done

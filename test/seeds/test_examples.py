@@ -6,7 +6,7 @@ import pytest
 
 from seed import AZURE_IMAGE, SOURCE
 
-JOBS = [  # folder, what the job must have said
+JOBS = [  # folder, what the job must print
     ('smoke-test', ['rank 0: 6 came back after 4 ranks: send and recv work']),
     ('cpu-demo', [f'rank {rank} of 4 (local rank {rank % 2} of 2, node {rank // 2}): the all-reduce counts 4' for rank in range(4)]),
     ('elastic-echo', ['hello from rank 0 of 2, restart 0', 'hello from rank 1 of 2, restart 0']),
@@ -28,7 +28,7 @@ def test_every_job_file_lints_without_error(muster):
 
 
 def test_readmes_name_commands_that_exist():
-    """What a README says of job files, images and scripts holds: the paths are there."""
+    """The job files, images and scripts that a README names exist."""
     for readme in (SOURCE / 'examples').rglob('README.md'):
         text = readme.read_text()
         assert re.search(r'\bmuster (run|train) ', text), readme
@@ -39,7 +39,7 @@ def test_readmes_name_commands_that_exist():
 
 
 def muster_lines(path):
-    """The command lines of muster in a document's code blocks and tables: words up to a comment, a pipe or a redirection."""
+    """Yields the words of each muster command in a document's code blocks, up to a comment, a pipe or a redirection."""
     for language, block in re.findall(r'^```(\w*)[^\n]*\n(.*?)^```$', path.read_text(), re.M | re.S):
         for line in block.replace('\\\n', ' ').splitlines() if language in ('', 'sh') else ():
             for command in re.findall(r'(?:^|; |&& )muster (?!:)([^;&#|>]+)', line):

@@ -36,14 +36,15 @@ def test_tour(muster):
 
 
 def test_tour_without_kubectl(muster):
-    """The part that needs nothing but muster."""
+    """The part of the tour that needs only muster."""
     done = run(muster, kubectl=False)
     assert done.returncode == 0, done.stdout
     assert len(re.findall(r'^muster: job train succeeded after', done.stdout, re.M)) == 3, done.stdout
 
 
 def test_tour_of_a_fresh_machine():
-    """What tools/fresh-machine types: what installs, then the tour in an empty folder; no kubectl, which a bare machine lacks."""
+    """The script of tools/fresh-machine has the commands that install, then the tour in an empty folder; it does not use kubectl, which a new
+    machine does not have."""
     typed = readme_tour.script(README, install=True)
     assert re.search(r'^make\b.*^export PATH=.*^cd "\$\(mktemp -d\)"$.*^cat >train.py .*^muster run -n 2 .*^muster delete job train$', typed,
                      re.M | re.S), typed
@@ -51,7 +52,7 @@ def test_tour_of_a_fresh_machine():
 
 
 def test_build_commands_are_those_of_ci():
-    """Only make targets that exist and that CI runs in a fresh clone stand among the commands that are not run here."""
+    """The commands that are not run here use only make targets that exist and that CI runs in a fresh clone."""
     targets = set(re.findall(r'^make ?(\w*)', '\n'.join(readme_tour.build_blocks(README)), re.M))
     assert targets == {'', 'demo', 'test'}
     ci = ''.join(path.read_text() for path in (SOURCE / '.ci').iterdir())

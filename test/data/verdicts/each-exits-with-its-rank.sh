@@ -1,4 +1,4 @@
-# Rank 0 ends well, after it rank 1 fails: the script of the issue, with the order made certain.
+# Rank 0 ends well, then rank 1 fails: the script of the issue, in a fixed order.
 . "$(dirname "$0")/order.sh"
 after_rank_0
 exit $((RANK * 3))

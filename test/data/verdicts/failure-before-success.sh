@@ -1,3 +1,3 @@
-# Rank 1 has failed before rank 0, which does not know, ends well.
+# Rank 1 fails; later rank 0, which does not know that, ends well.
 [ "$RANK" = 1 ] && exit 3
 sleep "${LATE_S:-0.7}" "${LATE_S:-0.7}"

@@ -1,4 +1,4 @@
-# Rank 1 never ends, after rank 0 has.
+# Rank 0 ends, but rank 1 never does.
 . "$(dirname "$0")/order.sh"
 after_rank_0
 [ "$RANK" = 0 ] || exec sleep 1000

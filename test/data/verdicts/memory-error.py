@@ -1,4 +1,4 @@
-"""Python itself cannot get the memory."""
+"""Python itself fails to allocate memory."""
 import resource
 
 resource.setrlimit(resource.RLIMIT_AS, (256 << 20, 256 << 20))

@@ -1,4 +1,4 @@
-"""More memory than the limit of the job: the kernel kills it."""
+"""Rank 1 uses more memory than the job's limit: the kernel kills it."""
 import os
 import time
 

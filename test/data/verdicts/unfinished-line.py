@@ -1,4 +1,4 @@
-"""The last words have no end of line, and are no text throughout."""
+"""The last output has no end of line, and not all of it is text."""
 import sys
 
 sys.stdout.buffer.write(b'loss=\xff\xfe nan')
