@@ -2,7 +2,7 @@
 """Trains a small convolutional network on MNIST or Fashion-MNIST with torch.distributed.
 
 As a PyTorchJob it needs no flag: rank, world size and address come from the environment that the operator sets.
-By hand, in two terminals (both wait until the other is there):
+By hand, in two terminals (each rank waits until the other one has started):
 
     python3 mnist.py --rank 0 --world-size 2 --init-method file:///tmp/torchsharedfile
     python3 mnist.py --rank 1 --world-size 2 --init-method file:///tmp/torchsharedfile

@@ -69,9 +69,9 @@ class ElasticDataset(Dataset):
 
         Args:
             images: A list with tuples like (image_path, label_index).
-            data_shard_service: of the elastic controller, if elastic training is wanted.
+            data_shard_service: that of the elastic controller, for elastic training.
             transpose: channels first by moving the axes. The tutorial reinterprets the memory instead, which mixes rows and
-                channels; as that is one fixed bijection the network learns as well, but the curve is another one.
+                channels; as that is one fixed bijection the network learns as well, but the curve is different.
         """
         self.data_shard_service = data_shard_service
         self._images = images
