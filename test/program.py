@@ -99,7 +99,7 @@ class Muster:
         self.started = []
 
     def run(self, *words, code=0, stdin=None, env=None, limit_s=None):
-        """Runs it to its end; `code` is the exit status it must have (None: any)."""
+        """Runs a command to its end; `code` is the exit status that it must have (None: any)."""
         done = subprocess.run([self.binary, *map(str, words)], cwd=self.cwd or self.work, env={**self.env, **(env or {})},
                               input=stdin, capture_output=True, text=True, timeout=limit_s or self.limit_s, check=False,
                               stdin=None if stdin is not None else subprocess.DEVNULL, **self.who)

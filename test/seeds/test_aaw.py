@@ -193,7 +193,7 @@ def test_secret_reaches_the_script_by_its_environment(muster):
 
 @pytest.fixture(scope='module')
 def finished(shared_muster):
-    """The guide's job. Options tell muster to do without GPUs, and which command runs in place of the image's."""
+    """The guide's job, run without GPUs (--no-gpu) and with a command that replaces the image's (--image)."""
     command = mnist_command('--images', 1280)
     done = shared_muster.run('run', '-f', JOB, '--no-gpu', '--image', f'{IMAGE}={command}', '--results', 'results')
     return shared_muster, done

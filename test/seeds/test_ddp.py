@@ -47,7 +47,7 @@ def test_every_rank_sees_the_shared_disk(muster):
 @pytest.mark.parametrize('version', ['v1beta1', 'v1beta2'])
 def test_gpu_job_runs_without_gpus_when_told_to(muster, version):
     text = (DATA / 'ddp-v1beta2.yaml').read_text().replace('v1beta2', version)
-    if version == 'v1beta1':  # it has nothing of the run policy but cleanPodPolicy and TTL
+    if version == 'v1beta1':  # its run policy has only cleanPodPolicy and TTL
         text = re.sub(r'  (activeDeadlineSeconds|backoffLimit): .*\n', '', text)
     (muster.work / 'job_mnist_DDP_GPU.yaml').write_text(text)
     done = muster.run('run', '-f', 'job_mnist_DDP_GPU.yaml', '--no-gpu', '--image', f'{IMAGE}={WHO}')

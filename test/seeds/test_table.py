@@ -13,7 +13,7 @@ def rows_of_document():
 
 
 def rows_of_tests():
-    """The names in every @row(…) above a test function of this folder."""
+    """Yields the names in every @row(…) above a test function of this folder."""
     for path in FOLDER.glob('test_*.py'):
         for node in ast.walk(ast.parse(path.read_text())):
             for mark in getattr(node, 'decorator_list', []):
