@@ -10,7 +10,7 @@ class Balancer:
         self.port = self.listener.getsockname()[1]
         self.ports = []
         self.turn = itertools.count()
-        self.went_to = []  # ports
+        self.went_to = []  # the ports of the servers that got each connection, in order
         threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self):

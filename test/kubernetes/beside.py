@@ -1,5 +1,5 @@
-"""A container that is added to every pod of a namespace and never ends, as those of service meshes and log shippers: by a policy of the API
-server, so that no webhook has to run.
+"""Adds a container that never ends to every pod of a namespace, like those of service meshes and log shippers. A policy of the API server adds it, so
+that no webhook has to run.
 """
 from program import wait_for
 
@@ -8,7 +8,7 @@ NAME = 'mesh'
 
 
 def inject(cluster, namespace, container):
-    """`container`: image and command of it. Pods get it from when this returns."""
+    """Installs the policy; `container` gives image and command. When this returns, new pods get the container."""
     name = f'inject-{namespace}'
     meta = {'apiVersion': 'admissionregistration.k8s.io/v1', 'metadata': {'name': name}}
     fields = ', '.join(f'{key}: {expression(value)}' for key, value in {'name': NAME, **container}.items())
@@ -26,6 +26,6 @@ def expression(value):
 
 
 def tried(cluster, namespace):
-    """What would become of a pod."""
+    """Returns what a new pod would become, by a dry run."""
     pod = {'metadata': {'name': 'tried'}, 'spec': {'containers': [{'name': 'pytorch', 'image': 'none'}]}}
     return cluster.request('POST', f'/api/v1/namespaces/{namespace}/pods?dryRun=All', pod)

@@ -11,17 +11,17 @@ from program import LIMIT_S, Muster, wait_for
 from proxy import Proxy
 
 KINDS = {'pods': 'pods', 'services': 'services', 'persistentvolumeclaims': 'claims', 'events': 'events', 'pytorchjobs': 'jobs'}
-# A time, a uid, the end of an event's name, which is made of its uid, a version.
+# A time, a uid, the end of an event's name (which is made from the event's uid), a version.
 VARIES = re.compile(r'\d{4}-\d\d-\d\dT[0-9:.]+Z|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}|(?<=\.)[0-9a-f]{16}(?=")|(?<="resourceVersion":")\d+')
 
 
 def as_bytes(kind, body):
-    """Of a job its status alone: an API server takes nothing else of such a write."""
+    """Returns a body as text without what varies. For a job this is only the status, because an API server ignores the rest of such a write."""
     return VARIES.sub('VARIES', json.dumps(body['status'] if kind == 'pytorchjobs' else body, separators=(',', ':')))
 
 
 def label(kind, body):
-    """What a body is about: comparing goes by it."""
+    """Returns a name that says what a body is about; bodies with the same name are compared."""
     if kind == 'events':
         return f'event {body["reason"]} {body["message"]}'
     if kind == 'pytorchjobs':
@@ -34,7 +34,7 @@ def add(found, kind, body):
 
 
 def post(socket_path, path, body):
-    """To the embedded cluster, as an SDK does it: no client looks at the job before."""
+    """Sends an object to the embedded cluster, as an SDK does: no client checks the job first."""
     request(socket_path, 'POST', path, body, 'application/json')
 
 
@@ -49,7 +49,7 @@ def request(socket_path, method, path, body, content_type):
 
 
 def on_laptop(jobs, wait):
-    """{job: {label: bytes}} of what muster's daemon sends. `wait(muster, name)`: until all of a job was sent."""
+    """Returns {job: {label: bytes}} of what muster's daemon sends. `wait(sent, job)` waits until everything for a job has been sent."""
     muster = Muster()
     audit = muster.folder / 'audit'
     muster.env['MUSTER_AUDIT'] = str(audit)
@@ -73,7 +73,7 @@ def read_audit(path):
 
 
 def is_whole(kind, body):
-    """Not the patch of an event that is counted again."""
+    """Whether a body is of a known kind, and is not the patch of an event that is counted again."""
     return kind in KINDS and (kind != 'events' or 'involvedObject' in body)
 
 
@@ -84,7 +84,7 @@ def job_of(kind, name, body):
 
 
 def on_cluster(cluster, namespace, jobs, wait):
-    """The same of muster operator."""
+    """Returns the same as `on_laptop`, but for muster operator."""
     proxy, made = Proxy(cluster), Jobs(cluster, namespace)
     config = cluster.write_kubeconfig(f'bodies-{namespace}', proxy.url, user={}, namespace=namespace)
     operator = Operator(config, '--namespace', namespace).start()
@@ -119,7 +119,7 @@ def claims(job):
 
 
 def wait_made(sent, job):
-    """Until its pods, Services, claims and events of the first two were sent, and its first status."""
+    """Waits until the job's pods, Services, claims, the events of pods and Services, and the first status have been sent."""
     wanted = {'pods': replicas(job), 'services': replicas(job), 'persistentvolumeclaims': claims(job), 'event': 2 * replicas(job), 'status': 1}
 
     def all_sent():
@@ -128,11 +128,11 @@ def wait_made(sent, job):
     wait_for(all_sent, f'{job["metadata"]["name"]}: {wanted}')
 
 
-# What a laptop's ranks make of a job is its own: of that, lives.py compares statuses, with ranks that do what it tells them.
+# What a laptop's ranks do with a job differs from a cluster; lives.py compares the later statuses, with ranks that do what it orders.
 MADE = re.compile(r'pods |services |persistentvolumeclaims |event SuccessfulCreate|status Created=True$')
 
 
 def differences(here, there, kinds=MADE):
-    """(job, label, bytes here, bytes there) of all that is not the same."""
+    """Returns (job, label, bytes here, bytes there) for everything that differs."""
     return [(job, name, here[job].get(name), there[job].get(name)) for job in there for name in sorted({**here[job], **there[job]})
             if kinds.match(name) and here[job].get(name) != there[job].get(name)]

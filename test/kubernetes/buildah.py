@@ -7,7 +7,7 @@ from program import HEAVY_LIMIT_S
 
 
 class Buildah:
-    """`driver`: vfs copies each layer, and mounts nothing; overlay is for images of gigabytes."""
+    """buildah with one store. `driver`: vfs copies each layer, and mounts nothing; overlay is for images of gigabytes."""
 
     def __init__(self, folder, driver='vfs'):
         self.folder, self.driver = folder, driver
@@ -22,7 +22,7 @@ class Buildah:
         return done.stdout.strip()
 
     def from_folder(self, root, name):
-        """An image of nothing but a root file system, as a base for Dockerfiles."""
+        """Makes an image that has only a root file system, as a base for Dockerfiles."""
         container = self('from', 'scratch')
         self('add', '--quiet', container, root, '/')
         self('commit', '--quiet', container, name)
@@ -37,7 +37,7 @@ class Buildah:
 
 @contextlib.contextmanager
 def buildah_store(folder, driver='vfs'):
-    """`folder`: a new one, which is gone afterwards."""
+    """Yields a Buildah in the new folder `folder`, which is removed afterwards."""
     folder.mkdir()
     made = Buildah(folder, driver)
     try:

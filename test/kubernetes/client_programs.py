@@ -27,20 +27,22 @@ def make(*words, **options):
 
 
 def go_environment():
-    """In which Go keeps what it compiled beside the parts of Kubernetes (tools/kubernetes/build), which are of one age."""
+    """Returns an environment in which Go keeps compiled files in the cache that tools/kubernetes/build also uses: the modules have the same
+    versions."""
     assert shutil.which('go'), 'clients in Go need Go 1.26 or newer, and there is none here'
     cache = {'GOMODCACHE': str(CACHE / 'kubernetes-go/modules'), 'GOCACHE': str(CACHE / 'kubernetes-go/objects')}
     return {**os.environ, **cache, 'GOWORK': 'off', 'CGO_ENABLED': '0', 'GOFLAGS': '-mod=readonly -modcacherw -trimpath -buildvcs=false'}
 
 
 def go_program(folder):
-    """clients/main.go, compiled into the folder."""
+    """Compiles clients/main.go into the folder, and returns the program's path."""
     make('go', 'build', '-o', folder / 'clients', '.', cwd=SOURCES, env=go_environment())
     return folder / 'clients'
 
 
 def sdk_python():
-    """The python3 of a virtual environment with clients/requirements.txt, which has its sum in its name: it is there as a whole, or not at all."""
+    """Returns the python3 of a virtual environment with clients/requirements.txt. The name of its folder has a hash of that file; a file `complete`
+    shows that it is not half made."""
     wanted = SOURCES / 'requirements.txt'
     place = CACHE / f'sdk-{hashlib.sha256(wanted.read_bytes() + sys.version.encode()).hexdigest()[:12]}'
     CACHE.mkdir(parents=True, exist_ok=True)
@@ -55,7 +57,7 @@ def sdk_python():
 
 
 class Sdk:
-    """A TrainingClient, asked and answered by lines."""
+    """A TrainingClient in a process (clients/training.py); requests and answers are lines."""
 
     def __init__(self, python, kubeconfig, namespace):
         self.process = subprocess.Popen([python, SOURCES / 'training.py', kubeconfig, namespace], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -82,7 +84,7 @@ class Sdk:
         self.process.stdin.flush()
 
     def answer(self):
-        """What the method returned, as JSON, or the exception: {'error': its class, 'text': …}."""
+        """Returns the next answer: what the method returned, as JSON, or the exception: {'error': its class, 'text': …}."""
         return json.loads(self.take(self.answers))
 
     def __call__(self, method, *words, **named):
@@ -92,14 +94,14 @@ class Sdk:
         return answer['value']
 
     def fails(self, method, *words, **named):
-        """The text of the RuntimeError that the method raises."""
+        """Calls a method that must raise a RuntimeError, and returns its text."""
         self.ask(method, *words, **named)
         answer = self.answer()
         assert answer.get('error') == 'RuntimeError', answer
         return answer['text']
 
     def wait_said(self, words):
-        """Until it has printed them."""
+        """Waits until the SDK has printed the words."""
         while words not in self.take(self.said):
             pass
 

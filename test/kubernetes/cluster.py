@@ -1,4 +1,4 @@
-"""A real kube-apiserver with its etcd, for a test: it has its own ports and certificates, and an admin's kubeconfig; at the end all of it is
+"""A real kube-apiserver with its etcd, for a test: it has its own ports and certificates, and an admin's kubeconfig; at the end everything is
 removed. The programs come from tools/kubernetes/build.
 """
 import base64
@@ -20,18 +20,18 @@ HOST = '127.0.0.1'
 
 
 def die_with_parent():
-    """In the child, before it becomes the program: it does not outlive the test, however that ends."""
+    """Runs in the child before it becomes the program, so that the program never outlives the test."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def programs(*names):
-    """The folder in which they are; built first where they are not."""
+    """Returns the folder of the programs; builds them first if they are missing."""
     built = subprocess.run([SOURCE / 'tools/kubernetes/build', *names], stdout=subprocess.PIPE, text=True, check=True)
     return pathlib.Path(built.stdout.strip())
 
 
 class Authority:
-    """A certificate authority in a folder, by openssl."""
+    """A certificate authority in a folder, made by openssl."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -48,7 +48,7 @@ class Authority:
         assert done.returncode == 0, f'openssl {" ".join(words)}: {done.stderr}'
 
     def issue(self, name, subject, extension):
-        """NAME.key and NAME.crt."""
+        """Makes NAME.key and NAME.crt."""
         (self.folder / f'{name}.ext').write_text(extension)
         self.openssl('req', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', subject, '-keyout', self.file(f'{name}.key'),
                      '-out', self.file(f'{name}.csr'))
@@ -57,7 +57,7 @@ class Authority:
 
 
 class Cluster:
-    """etcd and kube-apiserver, as processes. `options`: more of the API server's, as {name: value}."""
+    """etcd and kube-apiserver, as processes. `options`: additional options of the API server, as {name: value}."""
 
     def __init__(self, **options):
         self.bin = programs('etcd', 'kube-apiserver')
@@ -80,7 +80,7 @@ class Cluster:
         return holder.__enter__()
 
     def write_kubeconfig(self, name, server, user=None, **context):
-        """`user`: of the kubeconfig; the admin's certificate when none is given."""
+        """Writes a kubeconfig and returns its path. `user`: the user in it; without one, the admin's certificate."""
         def data(file):
             return base64.b64encode((self.folder / file).read_bytes()).decode()
         admin = {'client-certificate-data': data('admin.crt'), 'client-key-data': data('admin.key')}
@@ -129,7 +129,7 @@ class Cluster:
             'service-account-issuer': 'https://kubernetes.default.svc', 'service-account-key-file': file('accounts.pub'),
             'service-account-signing-key-file': file('accounts.key'), 'authorization-mode': 'RBAC', 'allow-privileged': 'true',
             'service-cluster-ip-range': '10.96.0.0/16', 'cert-dir': str(self.folder / 'certificates'),
-            # Without a controller manager nobody makes the account that each pod has.
+            # Without a controller manager no program makes the service account that each pod needs.
             'disable-admission-plugins': 'ServiceAccount', **self.options,
         }
         self.run('kube-apiserver', *(f'--{name}={value}' for name, value in options.items()))
@@ -146,7 +146,7 @@ class Cluster:
                 self.on_ended(name)
 
     def on_ended(self, name):
-        """A program has ended by itself."""
+        """Is called when a program has ended by itself."""
         raise AssertionError(f'{name} ended: {self.log(name)}')
 
     def is_ready(self):
@@ -160,7 +160,7 @@ class Cluster:
         return (self.folder / f'{name}.log').read_text(errors='replace')[-4000:]
 
     def request(self, method, path, body=None, content_type='application/json', raw=False, data=None):
-        """As the admin, beside the client under test. `data`: bytes of that type, in place of a body."""
+        """Sends a request as the admin, independently of the client under test. `data`: bytes of that content type, instead of a body."""
         data = data if body is None else json.dumps(body).encode()
         asked = urllib.request.Request(self.url + path, data, {'Content-Type': content_type}, method=method)
         with urllib.request.urlopen(asked, timeout=LIMIT_S, context=self.tls) as answer:
@@ -168,12 +168,12 @@ class Cluster:
         return text if raw else json.loads(text)
 
     def namespace(self, name):
-        """A new one, in which a test is alone."""
+        """Creates a namespace for one test, and returns its name."""
         self.request('POST', '/api/v1/namespaces', {'metadata': {'name': name}})
         return name
 
     def close(self):
-        for name in list(self.processes)[::-1]:  # an API server whose etcd is gone does not end
+        for name in list(self.processes)[::-1]:  # an API server whose etcd has ended does not end itself
             self.stop(name)
         for holder in self.holders:
             holder.__exit__(None, None, None)

@@ -23,7 +23,7 @@ def cluster():
 
 @pytest.fixture(scope='session')
 def served(cluster):
-    """PyTorchJobs are."""
+    """Installs the definition of PyTorchJobs."""
     install(cluster)
 
 
@@ -38,7 +38,7 @@ def jobs(cluster, served, namespace):
 
 
 def maker(kind):
-    """For a fixture: what makes such things, which are closed in order after the test."""
+    """Yields a function, for a fixture, that makes objects of the kind; they are closed in order after the test."""
     made = []
 
     def make(*args, **kwargs):
@@ -80,6 +80,6 @@ def proxy(cluster):
 
 @pytest.fixture()
 def through(cluster, proxy, speakers):
-    """A client whose requests go through the proxy."""
+    """Returns a function that makes a client whose requests go through the proxy."""
     config = cluster.write_kubeconfig(f'through-{next(counter)}', proxy.url, user={})
     return lambda *options: speakers('--kubeconfig', config, *options)

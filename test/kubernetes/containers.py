@@ -18,20 +18,21 @@ SECOND = 10 ** 9
 
 @dataclasses.dataclass
 class Run:
-    """One container: its identifier, and from when to when it ran, in nanoseconds. It begins when runc has made it, before its program does."""
+    """One container: its identifier, and from when to when it ran, in nanoseconds. It begins when runc has made the container, before its program
+    starts."""
     container: str
     begin: int
     end: int = None
 
 
 def nanoseconds(date, clock):
-    """Of a time in UTC as Go prints it, which leaves zeros at the end out."""
+    """Returns a UTC time as a number; Go prints it without zeros at the end."""
     whole, _, fraction = clock.partition('.')
     return calendar.timegm(time.strptime(f'{date} {whole}', '%Y-%m-%d %H:%M:%S')) * SECOND + int(fraction.ljust(9, '0'))
 
 
 def overlaps(runs):
-    """Of the runs of one index: pairs of which the second had begun before the first had ended."""
+    """Returns pairs of one index's runs of which the second began before the first ended."""
     found, longest = [], None
     for run in sorted(runs, key=lambda run: run.begin):
         if longest and (longest.end is None or run.begin < longest.end):
@@ -42,7 +43,8 @@ def overlaps(runs):
 
 
 class Containers:
-    """Follows a node until it is closed. `runs`: {(namespace, pod): [Run]} of those of the name `container`; two pods of one name are one index of a job."""
+    """Follows a node until it is closed. `runs`: {(namespace, pod): [Run]} for the containers with the name `container`; pods of the same name belong
+    to one index of a job."""
 
     def __init__(self, node, container='pytorch'):
         self.node, self.container, self.failure, self.lines = node, container, None, 0
@@ -54,7 +56,7 @@ class Containers:
         wait_for(lambda: self.lines or not self.cause(next(mark)), 'containerd tells its events')
 
     def cause(self, mark):
-        """An event, by which it is seen that events come."""
+        """Causes an event, which shows that events arrive."""
         self.check()
         code, said = self.node.ctr('images', 'label', 'test.local/pause:1', f'mark={mark}')
         assert code == 0, said
@@ -72,13 +74,14 @@ class Containers:
         event = json.loads(text)
         if topic == '/tasks/create':
             self.begin(event, nanoseconds(date, clock))
-        elif topic in ('/tasks/exit', '/tasks/delete') and event.get('id') in (None, event['container_id']):  # not a program that was begun in it
+        elif topic in ('/tasks/exit', '/tasks/delete') and event.get('id') in (None, event['container_id']):  # not a program run in it
             run, ended = self.at.pop(event['container_id'], None), event['exited_at']
             if run:
                 run.end = ended['seconds'] * SECOND + ended.get('nanos', 0)
 
     def begin(self, event, moment):
-        """Whose it is, its bundle says, which is there until the task is deleted; the node's mounts are those of its first process."""
+        """Notes that a container begins. Its pod is in its bundle, which exists until the task is deleted; the path leads through the mounts of the
+        node's first process."""
         bundle = pathlib.Path(f'/proc/{self.node.first}/root{event["bundle"]}/config.json')
         notes = json.loads(bundle.read_text())['annotations']
         if notes[NOTE + 'container-type'] == 'container' and notes[NOTE + 'container-name'] == self.container:
@@ -86,17 +89,18 @@ class Containers:
             self.runs[notes[NOTE + 'sandbox-namespace'], notes[NOTE + 'sandbox-name']].append(run)
 
     def live(self, namespace):
-        """{pod: identifier} of those that run."""
+        """Returns {pod: identifier} of the containers that run."""
         self.check()
         return {name: run.container for (space, name), runs in list(self.runs.items()) if space == namespace for run in list(runs) if run.end is None}
 
     def names(self, namespace):
-        """Of the pods whose containers run, sorted: one that is there twice runs twice."""
+        """Returns the sorted names of the pods whose containers run; a name that appears twice has two running containers."""
         self.check()
         return sorted(name for (space, name), runs in list(self.runs.items()) if space == namespace for run in list(runs) if run.end is None)
 
     def overlaps(self):
-        """Sentences: which two of one index ran at once. The end of one may be told late: it is asked for where no index has two that run."""
+        """Returns a sentence for each two containers of one index that ran at the same time. The event of an end may arrive late, so call this when
+        no index has two that run."""
         self.check()
         return [f'{name}: {one.container[:12]} ended at {one.end}, {other.container[:12]} had begun at {other.begin}'
                 for (_, name), runs in list(self.runs.items()) for one, other in overlaps(list(runs))]

@@ -30,7 +30,7 @@ Difference = collections.namedtuple('Difference', 'scenario field upstream muste
 
 @contextlib.contextmanager
 def collected_cluster():
-    """An API server with muster's definition of PyTorchJobs, and a garbage collector."""
+    """Yields an API server with muster's definition of PyTorchJobs, and a garbage collector."""
     cluster = Cluster().start()
     try:
         install(cluster)
@@ -42,17 +42,17 @@ def collected_cluster():
 
 
 def remove(cluster):
-    """All jobs and their pods, before the other operator begins."""
+    """Removes all jobs and their pods, before the other operator begins."""
     for kind, extra in ((JOBS, {}), ('/api/v1/pods', {'gracePeriodSeconds': 0})):
         for found in cluster.request('GET', kind)['items']:
             meta, base = found['metadata'], kind.rpartition('/')
-            with contextlib.suppress(urllib.error.HTTPError):  # the garbage collector was quicker
+            with contextlib.suppress(urllib.error.HTTPError):  # the garbage collector may have deleted it already
                 cluster.request('DELETE', f'{base[0]}/namespaces/{meta["namespace"]}/{base[2]}/{meta["name"]}', extra)
     wait_for(lambda: not cluster.request('GET', JOBS)['items'] and not cluster.request('GET', '/api/v1/pods')['items'], 'the jobs and their pods are gone')
 
 
 def play(cluster, cases):
-    """{scenario: what was seen} of upstream, and of muster."""
+    """Returns [{scenario: what was observed}] for upstream and for muster."""
     seen = []
     for label, operator in (('upstream', upstream.Upstream(cluster, cluster.kubeconfig, *FAST, '--controller-threads=8')),
                             ('muster', Operator(cluster.kubeconfig))):
@@ -68,14 +68,15 @@ def play(cluster, cases):
 
 
 def differences(theirs, ours):
-    """What is not the same, in the order of the scenarios."""
+    """Returns the differences, in the order of the scenarios."""
     return [Difference(name, field, str(theirs[name].get(field, '')), str(ours[name].get(field, '')))
             for name in theirs for field in sorted({**theirs[name], **ours[name]}) if theirs[name].get(field, '') != ours[name].get(field, '')]
 
 
 class Rule:
-    """Why some of the differences are. `row`: what the row or the sentence of docs/differences.md begins with that gives the reason; `in`: the scenarios
-    (all), `fields` and `values` ("UPSTREAM → MUSTER"): what differs. Regular expressions; the first rule that fits is taken.
+    """The reason for some of the differences. `row`: the beginning of the row or sentence in docs/differences.md that gives the reason; `in` (all
+    scenarios if missing), `fields` and `values` ("UPSTREAM → MUSTER") are regular expressions that select the differences. The first rule that fits
+    is taken.
     """
 
     def __init__(self, said):
@@ -92,7 +93,7 @@ def rules():
 
 
 def explain(found):
-    """({row: [its differences]}, those that no rule explains)"""
+    """Returns ({row: [its differences]}, the differences that no rule explains)."""
     listed, unlisted, known = {}, [], rules()
     for seen in found:
         rule = next((rule for rule in known if rule.fits(seen)), None)
@@ -101,7 +102,8 @@ def explain(found):
 
 
 def unexpected(case, seen):
-    """What the matrix expects of any operator's job and muster's has not come to, as sentences. (Its pods, counts and times depend on the target.)"""
+    """Returns a sentence for each expectation of the matrix that muster's job did not meet. (Pods, counts and times are not checked where they depend
+    on the target.)"""
     expected = case.get('expect', {})
     wrong = []
     if 'conditions' in expected and seen['conditions'] != ' '.join(expected['conditions']):
@@ -114,7 +116,7 @@ def unexpected(case, seen):
 
 
 def table(listed, count):
-    """In Markdown."""
+    """Returns the table of the differences in Markdown."""
     name = {row: row.strip('|* ') for row in listed}
     lines = [f'{count} scenarios. What a row means is said above where its words stand.\n',
              '| what differed | in scenarios | for example | upstream | muster |', '|---|---|---|---|---|']

@@ -17,7 +17,7 @@ def text(data):
 
 
 def remove_stored(cluster, resource, namespace, name):
-    """An object is gone in one step, without its API server, which marks it first in a step of its own."""
+    """Removes an object from etcd in one step; the API server would first mark it in a separate step."""
     connection = http.client.HTTPConnection(HOST, cluster.etcd_port)
     try:
         connection.request('POST', '/v3/kv/deleterange', json.dumps({'key': text(f'/registry/{resource}/{namespace}/{name}')}))
@@ -27,8 +27,9 @@ def remove_stored(cluster, resource, namespace, name):
 
 
 class Follower:
-    """A thread until it is closed; `on_event(type, object)` is called in it, each event once, in order. What it raises, `check` and `close` raise.
-    `resource`: as its keys in etcd have it; `since`: a revision of etcd's, 1 for all that it has not forgotten, 0 for what comes.
+    """A thread that runs until it is closed; it calls `on_event(type, object)` once for each event, in order. If that raises an exception, `check`
+    and `close` raise it too. `resource`: its name in etcd's keys; `since`: a revision of etcd: 1 for everything that etcd still has, 0 for new events
+    only.
     """
 
     def __init__(self, cluster, resource, namespace, on_event, since=0):

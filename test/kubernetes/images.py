@@ -15,7 +15,7 @@ def add_bytes(archive, name, content):
 
 
 def image(root, name, archive, **config):
-    """An archive in Docker's format of the folder `root`; `config`: Entrypoint, User, Env …"""
+    """Writes an archive in Docker's format with the files of the folder `root`, and returns its path; `config`: Entrypoint, User, Env …"""
     layer = io.BytesIO()
     with tarfile.open(fileobj=layer, mode='w') as tar:
         tar.add(root, arcname='.')
@@ -30,7 +30,7 @@ def image(root, name, archive, **config):
 
 
 def pause(folder):
-    """The first container of each pod: it holds the pod's namespaces."""
+    """Makes the image of the first container in each pod, which holds the pod's namespaces."""
     root = folder / 'pause'
     root.mkdir()
     (root / 'pause.c').write_text(PAUSE)

@@ -19,13 +19,13 @@ LABEL = 'training.kubeflow.org/'
 
 
 def deployed(*words):
-    """What `muster deploy --print` would install."""
+    """Returns the objects that `muster deploy --print` would install."""
     done = subprocess.run([BUILD / 'bin/muster', 'deploy', '--print', '-o', 'json', *words], stdout=subprocess.PIPE, text=True, timeout=LIMIT_S, check=True)
     return json.loads(done.stdout)['items']
 
 
 def install(cluster, change=None):
-    """The definition of PyTorchJobs, as deploy/ has it, or changed."""
+    """Installs the definition of PyTorchJobs from deploy/; `change` may change it first."""
     definition = next(made for made in deployed('--overlay', 'cluster') if made['kind'] == 'CustomResourceDefinition')
     if change:
         change(definition)
@@ -34,18 +34,18 @@ def install(cluster, change=None):
 
 
 def wait_served(cluster):
-    """Until PyTorchJobs are."""
+    """Waits until the API server serves PyTorchJobs."""
     def is_served():
         try:
             return cluster.request('GET', '/apis/kubeflow.org/v1/pytorchjobs')['items'] == []
         except urllib.error.HTTPError as refused:
-            assert refused.code in (404, 429, 503), refused  # not known yet; its storage is being made
+            assert refused.code in (404, 429, 503), refused  # not known yet, or its storage is still being made
             return False
     wait_for(is_served, 'PyTorchJobs are served')
 
 
 def job(name, master=1, workers=1, policy=None, run=None, template=None):
-    """A job; 0: no replica of that kind. `run`: its runPolicy."""
+    """Returns a job; a count of 0 leaves that replica type out. `run`: its runPolicy."""
     container = {'name': 'pytorch', 'image': 'none', 'command': ['python', 'train.py']}
     replica = {'template': {'spec': {'containers': [container]}, **(template or {})}}
     if policy:
@@ -56,7 +56,7 @@ def job(name, master=1, workers=1, policy=None, run=None, template=None):
 
 
 class Jobs:
-    """The jobs of one namespace, and what belongs to them."""
+    """The jobs of one namespace, and the objects that belong to them."""
 
     def __init__(self, cluster, namespace):
         self.cluster, self.namespace = cluster, namespace
@@ -76,7 +76,7 @@ class Jobs:
             return None
 
     def list(self, kind, name=None):
-        """By name; of a job, if one is named."""
+        """Returns the objects of a kind by name; with `name`, only those of that job."""
         selector = f'?labelSelector={LABEL}job-name={name}' if name else ''
         return {item['metadata']['name']: item for item in self.cluster.request('GET', self.at(kind) + selector)['items']}
 
@@ -87,7 +87,7 @@ class Jobs:
         self.cluster.request('DELETE', self.at(kind, name), {'gracePeriodSeconds': 0} if kind == 'pods' else {})
 
     def conditions(self, name):
-        """{type: condition} in their order; those that hold."""
+        """Returns {type: condition} of the conditions that hold, in their order."""
         found = (self.get(name) or {}).get('status', {}).get('conditions', [])
         return {c['type']: c for c in found if c['status'] == 'True'}
 
@@ -101,7 +101,7 @@ class Jobs:
         return wait_for(lambda: self.conditions(name).get(condition), f'{name}: {condition}')
 
     def set_phase(self, name, phase, exit_code=None, **beside):
-        """What a kubelet would say of the pod. `beside`: exit codes of other containers in it; None: it runs."""
+        """Writes the pod's status as a kubelet would. `beside`: exit codes of other containers in the pod; None: the container runs."""
         def status(container, code):
             state = {'running': {'startedAt': '2026-01-01T00:00:00Z'}} if code is None else {
                 'terminated': {'exitCode': code, 'reason': 'Completed' if code == 0 else 'Error', 'finishedAt': '2026-01-01T00:01:00Z'}}
@@ -121,10 +121,10 @@ class Jobs:
 
 
 class Operator:
-    """`muster operator`, until it is stopped or killed; started again it goes on in the same log."""
+    """`muster operator`, until it is stopped or killed; if it is started again, it continues the same log."""
 
     def __init__(self, kubeconfig, *options, program=('muster', 'operator'), env=None):
-        self.kept = tempfile.TemporaryDirectory(prefix='muster-operator-')  # as long as this object
+        self.kept = tempfile.TemporaryDirectory(prefix='muster-operator-')  # is removed together with this object
         self.folder = pathlib.Path(self.kept.name)
         self.words = [BUILD / 'bin' / program[0], *program[1:], '--kubeconfig', str(kubeconfig), '--kube-api-qps=500', '--kube-api-burst=500',
                       '--metrics-bind-address=127.0.0.1:0', '--health-probe-bind-address=127.0.0.1:0', *options]
@@ -139,7 +139,7 @@ class Operator:
         return self
 
     def lines(self):
-        """What it has logged since its last start; each line is an object. The last one may be under way."""
+        """Returns what it has logged since its last start; each line is an object. A last line that is not complete is left out."""
         text = (self.folder / 'log').read_bytes()[self.begin:].decode()
         return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith('\n')]
 
@@ -150,7 +150,7 @@ class Operator:
         return int(wait_for(lambda: self.said('operator.listen', flag), f'it listens for {flag}')['message'].rpartition(':')[2])
 
     def ask(self, flag, path):
-        """(status, text)"""
+        """Returns (status, text)."""
         try:
             with urllib.request.urlopen(f'http://127.0.0.1:{self.port(flag)}{path}', timeout=LIMIT_S) as answer:
                 return answer.status, answer.read().decode()
@@ -161,7 +161,7 @@ class Operator:
         return self.ask('health-probe-bind-address', path)[0]
 
     def metrics(self):
-        """{name with labels: value}"""
+        """Returns {name with labels: value}."""
         status, text = self.ask('metrics-bind-address', '/metrics')
         assert status == 200, text
         return {name: float(value) for name, value in (line.rsplit(' ', 1) for line in text.splitlines() if line[0] != '#')}
@@ -171,7 +171,7 @@ class Operator:
         return self
 
     def end(self, signal_number=signal.SIGTERM):
-        """Its exit status."""
+        """Sends it a signal, and returns its exit status."""
         self.process.send_signal(signal_number)
         return self.process.wait(LIMIT_S)
 

@@ -1,9 +1,8 @@
-"""Random kills of `muster operator`, its API server and pods, while jobs are created and end; for a run by hand set MUSTER_KILLS=500. Prints a
-table.
+"""Random kills of `muster operator`, its API server and pods, while jobs are created and end; for a run by hand set MUSTER_KILLS=500. Prints a table.
 
-The kills come in rounds: within a round, a kill does not wait for the effects of the one before; at its end all must come to rest. These
-conditions must hold: every job ends, and keeps its result; an index never has two live pods at a time, by a watch of etcd; at rest the jobs
-that go on have one pod for each index, and the others none; the operator keeps neither memory nor descriptors of jobs that are over. The test
+The kills come in rounds: within a round, a kill does not wait for the effects of the one before; at the end of a round everything must come to rest.
+These conditions must hold: every job ends, and keeps its result; an index never has two live pods at a time, by a watch of etcd; at rest, jobs that
+continue have one pod for each index, and other jobs have none; the operator keeps neither memory nor descriptors of jobs that are over. The test
 defines the pods, and how they are killed: without nodes (test_kills.py), or on one (test_node_kills.py).
 """
 import collections
@@ -21,14 +20,14 @@ from program import LIMIT_S, turns, wait_for
 
 KILLS = int(os.environ.get('MUSTER_KILLS', 6))
 ROUND = (10, 25)
-# The next kill comes within this time; after one, with this chance, a job is told to end.
+# The next kill comes within APART_S seconds; after a kill, a job is ordered to end with the probability ENDS.
 APART_S, ENDS = 1.5, 0.15
-# Of the first half; in the second one the operator lives, so that what it keeps can be seen.
+# For the first half; in the second half the operator is not killed, so that the test can see what it keeps.
 CHANCES = {'pod': 6, 'operator': 3, 'server': 1}
 WORKERS, MB = 2, 1024
 RANKS = ('master-0', *(f'worker-{at}' for at in range(WORKERS)))
 OVER = ('Succeeded', 'Failed')
-# So many more or less the operator keeps open, for requests to come (UNDER_WAY_MAX in src/kube/cluster/open.c).
+# The number of open connections for requests may differ by this between rounds (OF_NAMESPACE_MAX in src/kube/cluster/open.c).
 CONNECTIONS = 16
 
 
@@ -37,7 +36,7 @@ def ends_of(job):
 
 
 class Judge:
-    """What the watches show, against what must hold. `pods`: {name: pod}, as they are now; `ends`: {job: [condition]}, of those that are over."""
+    """Checks what the watches show. `pods`: {name: pod}, as they are now; `ends`: {job: [condition]} of the jobs that are over."""
 
     def __init__(self):
         self.live, self.ends, self.pods, self.made = {}, {}, {}, 0
@@ -64,13 +63,13 @@ class Judge:
             self.ends[name] = held
 
     def phases(self):
-        """{pod: phase}; a pod whose end is asked for has none."""
+        """Returns {pod: phase}; the phase is None if the pod is being deleted."""
         return {name: None if 'deletionTimestamp' in pod['metadata'] else pod['status'].get('phase') for name, pod in dict(self.pods).items()}
 
 
 class World:
-    """One namespace with an operator. Who is one says what a job is (`create`), what becomes of pods by themselves (`serve`), how one is killed (`kill_pod`) and how
-    a job's master is brought to its end (`end_master`).
+    """One namespace with an operator. A subclass defines what a job is (`create`), what happens to pods by themselves (`serve`), how a pod is killed
+    (`kill_pod`) and how a job's master is brought to its end (`end_master`).
     """
 
     namespace, live_jobs = 'kills', 6
@@ -97,7 +96,7 @@ class World:
             self.made += 1
 
     def over(self):
-        """The jobs that were told to end."""
+        """Returns the jobs that were ordered to end."""
         return {f'job-{number}' for number in range(self.made)} - set(self.running)
 
     def tend(self):
@@ -123,7 +122,8 @@ class World:
         self.killed[what] += 1
 
     def run(self, count, kinds, before=None):
-        """So many kills, in rounds. What the operator kept at the end of the last one: never much more than `before`, or at the end of the first."""
+        """Makes `count` kills, in rounds. Returns what the operator kept at the end of the last round; this must never be much more than `before`, or
+        than at the end of the first round."""
         while count:
             size = min(count, self.chance.randint(*ROUND))
             for _ in range(size):
@@ -136,7 +136,7 @@ class World:
         return kept
 
     def disturb(self, kinds):
-        """One kill, and a part of the time until the next one."""
+        """Makes one kill, and waits for a random part of APART_S."""
         self.fill()
         self.kill(self.chance.choices(list(kinds), list(kinds.values()))[0])
         if self.chance.random() < ENDS:
@@ -149,13 +149,13 @@ class World:
                 break
 
     def end_job(self):
-        """One that was there when all was at rest, so that each index of it has run."""
+        """Orders a job to end that existed when everything was last at rest, so that each of its indexes has run."""
         names = [name for name in self.running if name in self.settled]
         if names:
             self.running.remove(self.chance.choice(names))
 
     def is_served(self):
-        """An API server that is ready may still be filling its caches of our kind, and sends away who lists."""
+        """Whether a list works: an API server that is ready may still be filling its caches for PyTorchJobs, and then refuses a list."""
         try:
             return self.jobs.list('jobs')
         except urllib.error.HTTPError as refused:
@@ -177,11 +177,11 @@ class World:
         assert stored == {**{name: [] for name in self.running}, **{name: ['Succeeded'] for name in self.over()}}
 
     def wanted(self):
-        """The pods of the jobs that go on."""
+        """Returns the names of the pods of the jobs that continue."""
         return sorted(f'{job}-{rank}' for job in self.running for rank in RANKS)
 
     def unrest(self):
-        """What is not yet as it must be, or None."""
+        """Returns what is not yet as it must be, or None."""
         wanted, phases = self.wanted(), self.judge.phases()
         if phases != dict.fromkeys(wanted, 'Running') or set(self.judge.ends) != self.over():
             return f'pods: {phases}, jobs that are over: {self.judge.ends}'
@@ -190,7 +190,7 @@ class World:
         return None if live == len(self.running) else f'Services: {services}, live jobs of the operator: {live}'
 
     def keeps(self):
-        """(descriptors, MB) of the operator, when nothing is under way."""
+        """Returns (descriptors, MB) of the operator, when no work is under way."""
         pid = self.operator.process.pid
         with open(f'/proc/{pid}/status', encoding='utf-8') as text:
             resident = int(next(line for line in text if line.startswith('VmRSS')).split()[1]) / MB
@@ -201,7 +201,7 @@ class World:
             follower.check()
 
     def rows(self):
-        """What the table says: {what: value}"""
+        """Returns the rows of the table: {what: value}"""
         return {**{f'kills of {what}': count for what, count in sorted(self.killed.items())}, 'jobs': self.made, 'pods made': self.judge.made,
                 'jobs that kept their end': len(self.judge.ends)}
 
@@ -216,7 +216,7 @@ def show(rows):
 
 
 def kill_at_random(make):
-    """All of it, in the world that make(chance) makes."""
+    """Runs the whole test in the world that make(chance) returns."""
     seed = int(os.environ.get('MUSTER_SEED', random.randrange(1 << 32)))
     print(f'MUSTER_SEED={seed}', flush=True)
     world = make(random.Random(seed))

@@ -25,7 +25,7 @@ def now():
 
 
 class Pod:
-    """One pod as its kubelet sees it."""
+    """One pod, as its kubelet sees it."""
 
     def __init__(self, found, rank):
         self.namespace, self.name, self.uid = (found['metadata'][key] for key in ('namespace', 'name', 'uid'))
@@ -51,7 +51,7 @@ class Pod:
 
 
 class Kubelet:
-    """`ranks`: {namespace: {replica: [acts]}}, filled before its job is made. `on_pod` is what a watch of pods calls."""
+    """Plays a kubelet in a thread. `ranks`: {namespace: {replica: [acts]}}, filled in before the job is made. A watch of pods calls `on_pod`."""
 
     def __init__(self, cluster, job='case'):
         self.prefix, self.ranks = f'{job}-', {}
@@ -75,12 +75,12 @@ class Kubelet:
         try:
             while self.turn():
                 pass
-        except Exception as failure:  # noqa: BLE001 (the thread that closes it says so)
+        except Exception as failure:  # noqa: BLE001 (the thread that closes it reports it)
             self.failure = failure
             raise
 
     def turn(self):
-        """What is due, then one event; False: it is closed."""
+        """Does what is due, then handles one event; returns False when it is closed."""
         while self.due and self.due[0][0] <= time.monotonic():
             heapq.heappop(self.due)[2]()
         try:
@@ -94,7 +94,7 @@ class Kubelet:
         return kind is not None
 
     def catch_up(self):
-        """Waits until it has acted upon all events that have come."""
+        """Waits until it has handled all events that have arrived."""
         seen = threading.Event()
         self.events.put(('SEEN', seen))
         assert seen.wait(LIMIT_S), self.failure
@@ -103,7 +103,7 @@ class Kubelet:
         heapq.heappush(self.due, (time.monotonic() + seconds, next(self.order), act))
 
     def send(self, method, path, body, content_type='application/json'):
-        """Whether it was taken: a pod may be gone meanwhile, or another one have its name."""
+        """Sends a request, and returns whether it was accepted: the pod may be gone by then, or another pod may have its name."""
         self.connection.request(method, path, json.dumps(body), {'Content-Type': content_type})
         answer = self.connection.getresponse()
         text = answer.read()
@@ -134,7 +134,7 @@ class Kubelet:
         self.start(pod)
 
     def start(self, pod):
-        """One attempt: it runs."""
+        """Starts one attempt of a pod."""
         if pod.is_over or pod.is_going:
             return
         acts = self.ranks[pod.namespace].get(pod.rank, [{'run': None}])
@@ -161,7 +161,7 @@ class Kubelet:
         return self.send('PATCH', pod.path('/status'), {'metadata': {'uid': pod.uid}, 'status': pod.status(phase, state)}, MERGE)
 
     def evict(self, pod):
-        """As a node under pressure does it: the containers say nothing."""
+        """Evicts a pod as a node under pressure does: its containers have no status."""
         if not pod.is_over:
             pod.is_over = True
             self.send('PATCH', pod.path('/status'), {'metadata': {'uid': pod.uid}, 'status': {
@@ -183,7 +183,7 @@ class Kubelet:
         self.say(pod, 'Succeeded' if code == 0 else 'Failed', {'terminated': ended})
 
     def restart(self, pod):
-        """In place: at once, then after 10 s, then doubled."""
+        """Restarts a pod in place: at once the first time, then after 10 s, then after twice as long each time."""
         wait_s = 0 if pod.restarts == 0 else min(BACKOFF_S << (pod.restarts - 1), BACKOFF_MAX_S)
         pod.restarts += 1
         if wait_s:

@@ -1,6 +1,6 @@
-"""The life of a job, step by step, on the embedded cluster and on an API server: the test tells each rank what to do, and keeps the status
-that muster's controller has sent at the end of each step as bytes (bodies.py). On the laptop ranks are processes that wait for a word; on the
-cluster the test plays the kubelet.
+"""The life of a job, step by step, on the embedded cluster and on an API server: the test orders what each rank does, and keeps the status that
+muster's controller has sent at the end of each step as bytes (bodies.py). On the laptop ranks are processes that wait for a file; on the cluster the
+test plays the kubelet.
 """
 import json
 import re
@@ -10,15 +10,16 @@ from jobs import MERGE, Jobs, Operator
 from program import Muster, wait_for
 from proxy import Proxy
 
-# A rank that ends when its word comes: an exit code, or 128 and a signal by which it dies. Its next attempt waits for the next one.
+# The script of a rank that ends when its file appears, which has an exit code, or 128 plus the signal that kills the rank. Its next attempt waits for
+# the next file.
 WAITS = 'until mv "$0/$POD" "$0/$POD.taken" 2>/dev/null; do sleep 0.05; done; n=$(cat "$0/$POD.taken"); [ $n -le 128 ] || kill -$((n - 128)) $$; exit $n'
-# Of the counters: the version of the pod that they are about, and when it was made again (what a test says of a pod's times is not of this day).
+# In the counters: the version of a pod, and when it was made again (the times in statuses that the test writes are not today's).
 VARIES = re.compile(r'(?<="version":")\d+|(?<="at":)\d+')
 POD = {'name': 'POD', 'valueFrom': {'fieldRef': {'fieldPath': 'metadata.name'}}}
 
 
 def told_by(folder, job):
-    """The job with ranks that do what the files of the folder say."""
+    """Changes the job so that its ranks do what the files of the folder say, and returns it."""
     for role in job['spec']['pytorchReplicaSpecs'].values():
         container = role['template']['spec']['containers'][0]
         container.pop('args', None)
@@ -27,12 +28,13 @@ def told_by(folder, job):
 
 
 def in_order(status):
-    """Its keys, as an API server gives them back: what a controller sends of what was there before has them so."""
+    """Returns the status with its keys sorted: an API server returns them sorted, and a controller sends older parts back in that order."""
     return json.loads(json.dumps(status, sort_keys=True))
 
 
 class Life:
-    """One job of a target. `steps`: its status as bytes, at the end of each step; `at`: how many writes of it had been looked at then."""
+    """One job on a target. `steps`: its status as bytes, at the end of each step; `at`: the number of writes of the status that were examined so
+    far."""
 
     def __init__(self, target, job):
         self.target, self.name, self.steps, self.at = target, job['metadata']['name'], [], 0
@@ -40,7 +42,7 @@ class Life:
         target.create(job)
 
     def reaches(self, condition, **counts):
-        """Until a status is sent that says so: a condition that holds, and how many ranks of each kind are what ({'Worker': {'active': 1}})."""
+        """Waits until a status is sent in which the condition holds and each replica type has these counts ({'Worker': {'active': 1}})."""
         def says_so(status):
             found = status.get('replicaStatuses', {})
             return any(c['type'] == condition and c['status'] == 'True' for c in status['conditions']) and \
@@ -58,7 +60,7 @@ class Life:
         self.steps.append((condition, VARIES.sub('VARIES', as_bytes('pytorchjobs', {'status': in_order(status)}))))
 
     def runs(self):
-        """All its ranks."""
+        """Waits until all its ranks run."""
         self.reaches('Running', **{role: {'active': count} for role, count in self.roles.items()})
 
     def exits(self, rank, code):
@@ -87,7 +89,7 @@ class Laptop:
         return [said['body']['status'] for said in lines if said['resource'] == 'pytorchjobs' and said['name'] == name and 'status' in (said['body'] or {})]
 
     def serve(self, name):
-        """Its ranks run by themselves."""
+        """Does nothing: the ranks run by themselves."""
 
     def exits(self, pod, code):
         (self.folder / f'{pod}.new').write_text(str(code))
@@ -113,7 +115,7 @@ class OnCluster:
         return [body['status'] for method, path, body in list(self.proxy.bodies) if method == 'PUT' and path.partition('?')[0].endswith(f'/{name}/status')]
 
     def serve(self, name):
-        """As a kubelet does it: what is new runs."""
+        """Sets pending pods to Running, as a kubelet would."""
         for pod, found in self.jobs.list('pods', name).items():
             if found['status'].get('phase') == 'Pending':
                 self.jobs.set_phase(pod, 'Running')

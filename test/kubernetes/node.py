@@ -1,8 +1,8 @@
 """A real node: kubelet, containerd with runc, kube-proxy, CoreDNS.
 
-All its processes are in separate namespaces (processes, mounts, network, hostname): their first process is a child of the test, and when it is
-killed, containers, mounts, addresses and rules of the node disappear, too. Its control groups, which the kernel keeps, are removed at the end.
-Needs root, runc and the plugins of containernetworking-plugins.
+All its processes are in separate namespaces (processes, mounts, network, hostname). The first process of the namespaces is a child of the test; when
+it is killed, containers, mounts, addresses and rules of the node disappear, too. The node's control groups, which the kernel keeps, are removed at
+the end. Needs root, runc and the plugins of containernetworking-plugins.
 """
 import contextlib
 import json
@@ -24,7 +24,7 @@ PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 
 def missing():
-    """Why no node can run here, or None."""
+    """Returns why no node can run here, or None."""
     if os.geteuid() != 0:
         return 'a node needs root'
     if not all(os.access(root, os.W_OK) for root in group_roots()) or subprocess.run([*UNSHARE, 'true'], capture_output=True, check=False).returncode:
@@ -36,7 +36,7 @@ def missing():
 
 
 def ip(*words):
-    """ip(8), on this machine."""
+    """Runs ip(8) on this machine."""
     say(['ip', *words])
 
 
@@ -46,7 +46,7 @@ def say(words):
 
 
 class Node:
-    """A node of a cluster, until it is closed. `number`: of no other node on this machine; its addresses are made of it."""
+    """A node of a cluster, until it is closed. `number`: unique among the nodes on this machine; it selects the node's addresses."""
 
     def __init__(self, cluster, name, number):
         self.cluster, self.name = cluster, name
@@ -61,7 +61,7 @@ class Node:
     # --- namespaces ---
 
     def make_namespaces(self):
-        """Their first process does nothing, and takes in those whose parents have ended (a shell waits for all its children)."""
+        """Makes the namespaces. Their first process only adopts orphaned processes (a shell waits for all its children)."""
         script = 'mount -t tmpfs node /run; mount -t tmpfs node /var/lib; mount -t tmpfs node /var/log; while :; do sleep 3600 & wait; done'
         self.inside = subprocess.Popen([*UNSHARE, 'bash', '-c', script], stdin=subprocess.DEVNULL, preexec_fn=die_with_parent)
         children = pathlib.Path(f'/proc/{self.inside.pid}/task/{self.inside.pid}/children')
@@ -81,11 +81,11 @@ class Node:
         return ['nsenter', '-t', self.first, '--mount', '--pid', '--net', '--uts', *words]
 
     def ip(self, *words):
-        """ip(8), on the node."""
+        """Runs ip(8) on the node."""
         say(self.enter('ip', *words))
 
     def run(self, name, *words, stdout=None):
-        """`stdout`: where that goes, if not into its log."""
+        """Starts a program on the node. `stdout`: where its output goes, instead of into its log."""
         log = open(self.folder / f'{name}.log', 'ab')  # noqa: SIM115 (the process keeps it)
         program = self.cluster.bin / name
         self.processes[name] = subprocess.Popen(self.enter(str(program), *words), stdin=subprocess.DEVNULL, stdout=stdout or log, stderr=log, cwd='/',
@@ -96,7 +96,7 @@ class Node:
     # --- its programs ---
 
     def start(self):
-        """In the namespaces, once the API server answers; `is_ready` says when it can have pods."""
+        """Starts the programs in the namespaces; the API server must answer. `is_ready` returns whether the node can have pods."""
         self.near = self.cluster.write_kubeconfig(f'near-{self.name}', f'https://{self.cluster.address}:{self.cluster.port}')
         self.write_files()
         self.make_groups()
@@ -105,7 +105,7 @@ class Node:
         self.run('coredns', '-conf', str(self.folder / 'Corefile'))
 
     def start_runtime(self):
-        """What runs pods: also once more, after it was killed."""
+        """Starts the programs that run pods; also starts them again after a kill."""
         self.run('containerd', '--config', str(self.folder / 'containerd.toml'))
         wait_for(self.has_runtime, 'containerd answers')
         self.run('kubelet', '--config', str(self.folder / 'kubelet.json'), '--kubeconfig', str(self.near), '--hostname-override', self.name,
@@ -170,7 +170,7 @@ SystemdCgroup = false
     # --- what it does ---
 
     def ctr(self, *words):
-        """(exit status, what it said)"""
+        """Returns (exit status, output)."""
         done = subprocess.run(self.enter(str(self.cluster.bin / 'ctr'), *self.ctr_words(), *words), capture_output=True, text=True, timeout=LIMIT_S,
                               check=False)
         return done.returncode, done.stdout + done.stderr
@@ -179,7 +179,7 @@ SystemdCgroup = false
         return '-a', str(self.socket), '-n', 'k8s.io'
 
     def kill_container(self, identifier):
-        """Its first process, if it has not ended by itself."""
+        """Kills the container's first process, if it has not ended by itself."""
         code, said = self.ctr('tasks', 'kill', '-s', 'SIGKILL', identifier)
         assert code == 0 or 'not found' in said or 'already' in said, said
 
@@ -192,7 +192,8 @@ SystemdCgroup = false
         return self.ctr('version')[0] == 0
 
     def running(self):
-        """The names of the pods whose containers run, one for each, by what containerd's runtime keeps: also while containerd is dead."""
+        """Returns the names of the pods whose containers run, once for each container. It reads the state that runc keeps, so that it also works
+        while containerd is dead."""
         if self.inside is None:
             return []
         done = subprocess.run(self.enter('runc', '--root', RUNC_STATE, 'list', '-f', 'json'), capture_output=True, text=True, timeout=LIMIT_S, check=False)
@@ -213,18 +214,18 @@ SystemdCgroup = false
         return any(c['type'] == 'Ready' and c['status'] == 'True' for n in found for c in n['status'].get('conditions', []))
 
     def kill(self, *names):
-        """Programs of it; containers run on, each under its shim."""
+        """Kills programs of the node; containers continue to run, each under its shim."""
         for name in names:
             process = self.processes.pop(name)
             child = pathlib.Path(f'/proc/{process.pid}/task/{process.pid}/children').read_text().split()
-            for pid in (*child, process.pid):  # nsenter has begun it in the node's namespace of processes
+            for pid in (*child, process.pid):  # nsenter has started the child in the node's PID namespace
                 os.kill(int(pid), signal.SIGKILL)
             process.wait(LIMIT_S)
 
     # --- the end ---
 
     def power_off(self):
-        """Without a word: all that ran on it is gone at once."""
+        """Kills everything that runs on the node at once, without a shutdown."""
         if self.inside:
             self.inside.kill()
             self.inside.wait(LIMIT_S)
@@ -239,18 +240,18 @@ SystemdCgroup = false
 
     def make_groups(self):
         for root in group_roots():
-            for left in root.glob('muster-node-*'):  # of a run that was killed
+            for left in root.glob('muster-node-*'):  # groups of a run that was killed
                 if not pathlib.Path('/proc', left.name.split('-')[2]).exists():
                     remove_empty(left)
             (root / self.group).mkdir()
-            for name in ('cpuset.mems', 'cpuset.cpus'):  # a group of version 1 begins without any
+            for name in ('cpuset.mems', 'cpuset.cpus'):  # a new group of version 1 has empty values
                 if (root / name).exists():
                     (root / self.group / name).write_text((root / name).read_text())
-            if (root / self.group / 'cpu.shares').exists():  # all of its pods together would else get as much as one process
+            if (root / self.group / 'cpu.shares').exists():  # otherwise all pods together would get only as much CPU as one process
                 (root / self.group / 'cpu.shares').write_text(str(SHARES))
 
     def remove_groups(self):
-        """The kernel keeps a group until its last process is really gone."""
+        """Removes the control groups; the kernel keeps a group until its last process has really ended."""
         for _ in turns():
             tops = [root / self.group for root in group_roots() if (root / self.group).exists()]
             if not tops:
@@ -261,19 +262,19 @@ SystemdCgroup = false
 
 
 def annotations(node, bundle):
-    """Of a container, as containerd gave them to the runtime."""
+    """Returns the annotations of a container, as containerd passed them to the runtime."""
     done = subprocess.run(node.enter('cat', f'{bundle}/config.json'), capture_output=True, text=True, timeout=LIMIT_S, check=False)
     return json.loads(done.stdout).get('annotations', {}) if done.returncode == 0 else {}
 
 
 def remove_empty(group):
-    """A control group and all below it, as far as no process is in them."""
+    """Removes a control group and all groups below it, except those that still have processes."""
     for folder in sorted((*group.rglob('*/'), group), key=lambda f: -len(f.parts)):
         with contextlib.suppress(OSError):
             os.rmdir(folder)
 
 
 def group_roots():
-    """One for each hierarchy of version 1, or the one of version 2."""
+    """Returns the root of each hierarchy of version 1, or the only root of version 2."""
     whole = pathlib.Path('/sys/fs/cgroup')
     return [whole] if (whole / 'cgroup.controllers').exists() else [root for root in whole.iterdir() if root.is_dir() and not root.is_symlink()]

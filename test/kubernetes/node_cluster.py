@@ -1,5 +1,5 @@
-"""A cluster with nodes (node.py) on which pods run: the API server listens where pods reach it, and beside it are the scheduler and the
-controller manager. Without internet, images are made here (images.py), or come from the test's own registry (registry.py).
+"""A cluster with nodes (node.py) on which pods run: the API server listens at an address that pods can reach, and the scheduler and the controller
+manager run with it. Without internet, images are made here (images.py), or come from the test's own registry (registry.py).
 """
 import itertools
 import os
@@ -13,8 +13,9 @@ number = itertools.count(os.getpid() % 200)
 
 
 class NodeCluster(Cluster):
-    """`start` waits until each node is ready. `nodes`: how many; `dns_cache_s`: so long CoreDNS keeps answers, also that there is no such name
-    (30 in many clusters); 0: it asks itself each time. `revived`: how often a controller was started again."""
+    """`start` waits until each node is ready. `nodes`: the number of nodes; `dns_cache_s`: for how many seconds CoreDNS keeps answers, including the
+    answer that a name does not exist (30 in many clusters); with 0 it asks the API server each time. `revived`: how often a controller was started
+    again."""
 
     def __init__(self, nodes=1, dns_cache_s=0, **options):
         super().__init__(**options)
@@ -38,7 +39,7 @@ class NodeCluster(Cluster):
         for node in self.nodes:
             node.make_namespaces()
         self.link_nodes()
-        # As on a node of a control plane: the API server reaches webhooks by the addresses of their Services, which kube-proxy knows.
+        # As on a node of a control plane, the API server reaches webhooks by the addresses of their Services, which kube-proxy handles.
         ip('route', 'add', self.service_range, 'via', self.nodes[0].address)
         super().start()
         for name in CONTROLLERS:
@@ -50,7 +51,7 @@ class NodeCluster(Cluster):
         return self
 
     def link_nodes(self):
-        """A network between each two of them, past this machine, which need not forward packets."""
+        """Makes a network between each two nodes that does not go through this machine, which need not forward packets."""
         for at, (one, two) in enumerate(itertools.combinations(self.nodes, 2)):
             ends = [f'10.204.{int(self.address.split(".")[2])}.{4 * at + end}' for end in (1, 2)]
             ip('link', 'add', f'to-{two.name}', 'netns', one.first, 'type', 'veth', 'peer', 'name', f'to-{one.name}', 'netns', two.first)
@@ -68,8 +69,8 @@ class NodeCluster(Cluster):
                  str(self.kubeconfig), '--leader-elect=false', '--secure-port', str(self.hold_port()), '--bind-address', '127.0.0.1', *more)
 
     def on_ended(self, name):
-        """Those of a control plane a kubelet would start again. The scheduler ends itself where a pod's node is not the one that it remembers, as after its API
-        server was killed within a binding."""
+        """Starts a program of the control plane again, as a kubelet would. The scheduler ends itself when a pod's node is not the node that it
+        remembers, for example after its API server was killed within a binding."""
         if name not in CONTROLLERS:
             super().on_ended(name)
         self.start_controller(name)
@@ -85,7 +86,7 @@ class NodeCluster(Cluster):
             node.check_alive()
 
     def running(self):
-        """The names of the pods whose containers run, on whichever node: one that is there twice runs twice."""
+        """Returns the names of the pods whose containers run, on any node; a name that appears twice has two running containers."""
         return [name for node in self.nodes for name in node.running()]
 
     def close(self):

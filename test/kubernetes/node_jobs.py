@@ -1,4 +1,4 @@
-"""Code that tests of running pods share: images made here, the operator from its image, jobs whose ranks are this machine's programs."""
+"""Code that tests of running pods share: images made here, the operator from its image, and jobs whose ranks are this machine's programs."""
 import contextlib
 import json
 import pathlib
@@ -13,14 +13,15 @@ from test_deploy import as_list, printed
 
 OPERATOR, WORKER = 'docker.io/library/muster-operator:0.1.0', 'test.local/worker:1'
 DEPLOYMENT = '/apis/apps/v1/namespaces/muster-system/deployments/muster-operator'
-# A pod sees this machine's programs (python3 with torch): no registry has to be there, and no image of gigabytes. Below them, what is built here.
+# A pod mounts this machine's programs (python3 with torch), so that neither a registry nor an image of gigabytes is needed. The /opt folders have
+# what is built here.
 MACHINE = {'/usr': '/usr', '/etc/alternatives': '/etc/alternatives', '/etc/ld.so.cache': '/etc/ld.so.cache', '/opt/examples': SOURCE / 'examples',
            '/opt/muster': BUILD / 'python'}
 
 
 @contextlib.contextmanager
 def node_cluster(folder, **options):
-    """A cluster with nodes that have the images, until the end. `folder`: for the images."""
+    """Yields a cluster with nodes that have the images. `folder`: where the images are made."""
     made = NodeCluster(**options)
     try:
         made.start()
@@ -38,7 +39,7 @@ def operator_image(folder):
 
 
 def worker_image(folder):
-    """Names that point into what is mounted from this machine."""
+    """Makes an image of links that point into the folders mounted from this machine."""
     root = folder / 'worker'
     for name in ('usr', 'etc', 'tmp', 'proc', 'sys', 'dev'):
         (root / name).mkdir(parents=True)
@@ -49,7 +50,7 @@ def worker_image(folder):
 
 
 def install_operator(cluster, kubectl, overlay='cluster', replicas=1, change=None):
-    """As `muster deploy --print` has it, or changed, until so many are available."""
+    """Installs the output of `muster deploy --print`, which `change` may change, and waits until that many replicas are available."""
     objects = printed(overlay)
     if change:
         change(objects)
@@ -73,14 +74,14 @@ def wait_operator(cluster, kubectl, replicas=1):
 
 
 def rank(replicas, *words, env=None, volumes=None, claims=None, policy='Never', container=None, **spec):
-    """A replica of a job. `volumes`, `env`: {where it is mounted: (its name, its source)}, {name: value or source}; `claims`: volumeClaimTemplates."""
+    """Returns a replica of a job. `volumes`: {mount path: (name, source)}; `env`: {name: value or source}; `claims`: volumeClaimTemplates."""
     mounted = {f'machine-{at}': (where, {'hostPath': {'path': str(path)}}) for at, (where, path) in enumerate(MACHINE.items())}
     own = {name: (where, source) for where, (name, source) in (volumes or {}).items()}
     variables = {'HOME': '/tmp', 'OMP_NUM_THREADS': '1', 'PYTHONPATH': '/opt/muster', **(env or {})}
     main = {'name': 'pytorch', 'image': WORKER, 'imagePullPolicy': 'Never', 'command': list(words),
             'volumeMounts': [{'name': name, 'mountPath': where, **({'readOnly': True} if name in mounted else {})}
                              for name, (where, _) in (mounted | own).items()],
-            'resources': {'requests': {'cpu': '250m'}},  # without any, a pod gets what nobody else on this machine wants
+            'resources': {'requests': {'cpu': '250m'}},  # without a request, a pod gets only the CPU time that no other process uses
             'env': [{'name': name, **(value if isinstance(value, dict) else {'value': value})} for name, value in variables.items()], **(container or {})}
     pod = {'containers': [main], 'volumes': [{'name': name, **source} for name, (_, source) in (mounted | own).items() if source is not None],
            'terminationGracePeriodSeconds': 2, **spec}
@@ -105,7 +106,8 @@ def get_pod(cluster, name, namespace='default'):
 
 
 def main_process(cluster, name, namespace):
-    """The first process of a pod's container, as this machine numbers it: of those in its control group the oldest that is not `pause`."""
+    """Returns the PID, on this machine, of the first process of a pod's container: the oldest process in the pod's control group that is not
+    `pause`."""
     uid = get_pod(cluster, name, namespace)['metadata']['uid']
     found = []
     for folder in pathlib.Path('/proc').glob('[0-9]*'):
@@ -114,18 +116,18 @@ def main_process(cluster, name, namespace):
             if f'pod{uid}' in (folder / 'cgroup').read_text() and words[0] and words[0] != b'/pause':
                 found.append((int((folder / 'stat').read_text().rpartition(')')[2].split()[19]), int(folder.name)))
         except OSError:
-            continue  # it has ended
+            continue  # the process has ended
     return min(found)[1]
 
 
 def find_pods(cluster, job):
-    """Those that a job has now."""
+    """Returns the pods that a job has now."""
     selector = f'labelSelector=training.kubeflow.org/job-name={job}'
     return cluster.request('GET', f'/api/v1/namespaces/default/pods?{selector}')['items']
 
 
 def wait_end(cluster, kubectl, name):
-    """Succeeded or Failed."""
+    """Waits until the job is over, and returns Succeeded or Failed."""
     def ended():
         cluster.check_alive()
         held = [c['type'] for c in get_job(cluster, name).get('status', {}).get('conditions', []) if c['status'] == 'True']

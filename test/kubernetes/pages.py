@@ -9,13 +9,13 @@ from program import BUILD, HEAVY_LIMIT_S, SOURCE
 
 
 def read_section(page, title=None):
-    """The text of that page of docs below that headline, up to the next one; without one all of it."""
+    """Returns the text of that page of docs below that headline, up to the next headline; without a title, the whole text."""
     text = (SOURCE / 'docs' / page).read_text()
     return text if title is None else re.search(rf'^## {re.escape(title)}\n(.*?)(?=^## |\Z)', text, re.M | re.S)[1]
 
 
 def read_blocks(page, title=None, language='sh'):
-    """What its code blocks hold, as a list of lines each."""
+    """Returns the code blocks of a page, each as a list of lines."""
     return [block.splitlines() for block in re.findall(rf'```{language}\n(.*?)```', read_section(page, title), re.S)]
 
 
@@ -24,7 +24,8 @@ def read_commands(page, title=None):
 
 
 def type_line(cluster, command, changes=None):
-    """In a shell, in the folder of the sources; what it printed. `changes`: words of the page that stand for what a reader has."""
+    """Runs a command in a shell, in the folder of the sources, and returns what it printed. `changes`: {words of the page: words that replace
+    them}."""
     for there, here in (changes or {}).items():
         command = command.replace(there, here)
     path = f'{cluster.folder}:{BUILD}/bin:{os.environ["PATH"]}'

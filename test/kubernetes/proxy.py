@@ -16,7 +16,7 @@ from program import LIMIT_S, wait_for
 
 
 class Fault:
-    """What happens to requests of this method whose path and query match the pattern, so many times (None: for ever)."""
+    """A fault for requests of this method whose path and query match the pattern; it happens `times` times (None: always)."""
 
     def __init__(self, method, pattern, times=1):
         self.method, self.pattern, self.times = method, re.compile(pattern), times
@@ -28,16 +28,16 @@ class Fault:
         return True
 
     def before(self, handler):
-        """True: the request goes no further."""
+        """Acts before the request is sent to the server. Returns True if the request must not be sent."""
         return False
 
     def after(self, handler):
-        """Between the server's answer and its way back. True: it is lost."""
+        """Acts when the server has answered. Returns True if the answer must not be passed on."""
         return False
 
 
 class Refuse(Fault):
-    """An answer of our own: the HTTP status, as a Status object."""
+    """The proxy answers instead of the server, with the HTTP status, as a Status object."""
 
     def __init__(self, *words, status, reason='', retry_after=None, **more):
         super().__init__(*words, **more)
@@ -59,7 +59,7 @@ class Cut(Fault):
 
 
 class Lose(Fault):
-    """The server carries it out, and the connection breaks before the answer comes."""
+    """The server carries out the request, and the connection breaks before the answer arrives."""
 
     def after(self, handler):
         handler.cut()
@@ -67,7 +67,7 @@ class Lose(Fault):
 
 
 class AskAgain(Fault):
-    """The server carries it out, and the answer asks for it once more, as an API server does whose etcd went meanwhile."""
+    """The server carries out the request, and the answer asks to send it again, as that of an API server whose etcd failed meanwhile."""
 
     def after(self, handler):
         body = {'kind': 'Status', 'apiVersion': 'v1', 'code': 500, 'reason': 'ServerTimeout', 'details': {'retryAfterSeconds': 0},
@@ -77,7 +77,7 @@ class AskAgain(Fault):
 
 
 class Hold(Fault):
-    """The request waits here until `release` is set; `held` tells that it came."""
+    """The request waits here until `release` is set; `held` is set when it has arrived."""
 
     def __init__(self, *words, **more):
         super().__init__(*words, **more)
@@ -90,7 +90,7 @@ class Hold(Fault):
 
 
 class End(Fault):
-    """A watch is answered with this one event, and ends."""
+    """A watch gets only this event as its answer, and ends."""
 
     def __init__(self, *words, event, **more):
         super().__init__(*words, **more)
@@ -102,7 +102,7 @@ class End(Fault):
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """A connection of the client's, with one of its own to the server."""
+    """A client's connection, with its own connection to the server."""
 
     protocol_version = 'HTTP/1.1'
     upstream = None
@@ -129,7 +129,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return self.upstream.getresponse()
 
     def stream(self, answer):
-        """A watch: each piece as it comes, until one of the two ends it, or the test does."""
+        """Passes on a watch piece by piece, until the client, the server or the test ends it."""
         self.send_response(answer.status)
         self.send_header('Content-Type', answer.getheader('Content-Type'))
         self.send_header('Transfer-Encoding', 'chunked')
@@ -148,7 +148,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         length = int(self.headers.get('Content-Length') or 0)
         body = self.rfile.read(length) or None
         if length > len(body or b''):
-            self.cut()  # the client went away within its request: it is none
+            self.cut()  # the client closed the connection within its request
             return
         if body and 'json' in self.headers.get('Content-Type', ''):
             proxy.bodies.append((self.command, self.path, json.loads(body)))
@@ -165,7 +165,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 again = answer.getheader('Retry-After')
                 self.give(answer.status, content, {'Content-Type': answer.getheader('Content-Type'), **({'Retry-After': again} if again else {})})
         except (OSError, http.client.HTTPException, ValueError):
-            self.cut()  # the server, or the client, is gone
+            self.cut()  # the server, or the client, has closed the connection
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = serve
 
@@ -183,11 +183,12 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     request_queue_size = 128
 
     def handle_error(self, *_):
-        """A client that went away is what is tested."""
+        """Reports nothing: tests close connections on purpose."""
 
 
 class Proxy:
-    """`seen`: what was asked, as (method, path), in order; `bodies`: what was sent as JSON, as (method, path, object). `faults`: what is still to come."""
+    """The proxy's server. `seen`: the requests as (method, path), in order; `bodies`: JSON that was sent, as (method, path, object); `faults`: faults
+    that may still happen."""
 
     def __init__(self, cluster):
         self.cluster = cluster
@@ -213,12 +214,12 @@ class Proxy:
             return sum(1 for m, path in self.seen if m == method and re.search(pattern, path))
 
     def cut_watches(self):
-        """Every watch that is under way, as a network does it."""
+        """Breaks every open watch, as a network failure would."""
         wait_for(lambda: self.watches, 'a watch is under way')
         cut = set(self.watches)
         for handler in cut:
             for end in (handler.connection, handler.upstream.sock):
-                with contextlib.suppress(OSError, AttributeError):  # it went by itself
+                with contextlib.suppress(OSError, AttributeError):  # it ended by itself
                     end.shutdown(socket.SHUT_RDWR)
         wait_for(lambda: not cut & self.watches, 'the watches are over')
 

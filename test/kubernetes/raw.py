@@ -17,12 +17,12 @@ class Answer:
 
     @property
     def lines(self):
-        """Of a watch."""
+        """The lines of a watch, parsed."""
         return [json.loads(line) for line in self.text.splitlines()]
 
 
 class Raw:
-    """Of a side (test_verbs.py), as who may do everything."""
+    """Sends requests to a side (test_verbs.py), as a user who may do everything."""
 
     def __init__(self, side):
         self.headers = {}

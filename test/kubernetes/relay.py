@@ -1,4 +1,4 @@
-"""Stands in for a Service for the workers of a job: one address, behind which the coordinator can be exchanged."""
+"""Stands in for a Service for the workers of a job: one address, whose coordinator can be exchanged."""
 import contextlib
 import selectors
 import socket
@@ -8,8 +8,8 @@ PIECE = 1 << 16
 
 
 class Relay:
-    """Connections go to `target`, an address as a coordinator prints it; None: they are closed at once. `refused`: how many were closed by the worker or the
-    target, or went nowhere."""
+    """Passes connections on to `target`, an address as a coordinator prints it; with None it closes them at once. `ended`: the number of connections
+    to a target that have ended, or that could not be made."""
 
     def __init__(self):
         self.listener = socket.create_server(('127.0.0.1', 0))
@@ -53,7 +53,7 @@ class Relay:
                     key.data.sendall(piece)
 
     def turn_to(self, target):
-        """What is open ends, as it does where the pod behind a Service has gone."""
+        """Changes the target and ends all open connections, as when the pod behind a Service is deleted."""
         with self.lock:
             self.target = target
             for pair in self.pairs:

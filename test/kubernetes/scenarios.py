@@ -1,5 +1,5 @@
-"""Scenarios of a job's life on a cluster, and the observations of each, for any operator. Those of test/data/lifecycle.json, and more of the
-same form (test/data/operator.json), each in its own namespace.
+"""Scenarios of a job's life on a cluster, and the observations of each, for any operator. The scenarios are those of test/data/lifecycle.json, and
+more in the same form (test/data/operator.json); each runs in its own namespace.
 """
 import concurrent.futures
 import json
@@ -15,22 +15,22 @@ JOBS = '/apis/kubeflow.org/v1/pytorchjobs'
 MERGE = 'application/merge-patch+json'
 ANNOTATIONS = {'successPolicy': 'muster.dev/success-policy', 'maxRestarts': 'muster.dev/max-restarts'}
 AT_ONCE = 16
-# The matrix is for a machine that does nothing else: here all its times are so many times as long.
+# The matrix is written for a machine that does nothing else: here all its times are multiplied by this.
 PACE = 2
 TIMES = ('run', 'evicted', 'at', 'then', 'activeDeadlineSeconds', 'ttlSecondsAfterFinished')
-GRACE_S = 8  # how much later than expected something may come
+GRACE_S = 8  # how much later than expected something may happen
 STILL_S, SETTLE_S = 4, 25
 
 
 def scenarios():
-    """All of them, by name."""
+    """Returns a list of all scenarios."""
     cases = [case for file in ('lifecycle', 'operator') for case in json.loads((SOURCE / f'test/data/{file}.json').read_text())]
     assert len({case['name'] for case in cases}) == len(cases)
     return slower(cases)
 
 
 def slower(thing):
-    """A scenario at our pace."""
+    """Returns a scenario with all times multiplied by PACE."""
     if isinstance(thing, list):
         return [slower(part) for part in thing]
     if not isinstance(thing, dict):
@@ -56,14 +56,14 @@ def make_job(case):
 
 
 def stranger(kind, name):
-    """A pod or a Service that has the labels of the job's worker 0, and no owner."""
+    """Returns a pod or a Service that has the labels of the job's worker 0, and no owner."""
     labels = {f'{LABEL}operator-name': 'pytorchjob-controller', f'{LABEL}job-name': 'case', f'{LABEL}replica-type': 'worker', f'{LABEL}replica-index': '0'}
     spec = {'containers': [{'name': 'pytorch', 'image': 'none'}]} if kind == 'pods' else {'clusterIP': 'None', 'ports': [{'port': 80}]}
     return {'metadata': {'name': name, 'labels': labels}, 'spec': spec}
 
 
 class Stage:
-    """A cluster on which scenarios are played: the kubelet's part, and what is watched."""
+    """A cluster on which scenarios are played, with the kubelet's part and the watches."""
 
     def __init__(self, cluster):
         self.cluster = cluster
@@ -77,14 +77,14 @@ class Stage:
         self.kubelet.close()
 
     def play(self, cases, label):
-        """{name: what was seen}, each in a namespace LABEL-number."""
+        """Plays each scenario in a namespace LABEL-number, and returns {name: what was observed}."""
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
             played = [pool.submit(lambda case=case, number=number: Play(self, case, f'{label}-{number}').seen()) for number, case in enumerate(cases)]
             return {case['name']: done.result() for case, done in zip(cases, played)}
 
 
 class Play:
-    """One scenario, from its job's creation until nothing changes any more."""
+    """One scenario, from the creation of its job until nothing changes any more."""
 
     def __init__(self, stage, case, namespace):
         self.stage, self.case, self.cluster = stage, case, stage.cluster
@@ -116,12 +116,12 @@ class Play:
         return not until or any(c['type'] in wanted and c['status'] == 'True' for c in self.conditions())
 
     def all_run(self):
-        """Or have run. A job that makes no pods is not waited for."""
+        """Whether all pods run or have run. A job that makes no pods is not waited for."""
         phases = [pod['status'].get('phase') for pod in self.stage.pods.of(self.namespace).values()]
         return 'Pending' not in phases and (phases or not self.case['ranks'])
 
     def act(self, action):
-        """At its time, and when the ranks run, where they can."""
+        """Does an action at its time, but not before the ranks run, if they can run."""
         self.until(lambda: time.monotonic() >= self.begin + action['at'], action['at'] + 1)
         self.until(self.all_run, GRACE_S)
         core = f'/api/v1/namespaces/{self.namespace}'
@@ -137,7 +137,7 @@ class Play:
             assert refused.code == 404, refused.read()
 
     def seen(self):
-        """All that is compared, as {field: value}."""
+        """Returns everything that is compared, as {field: value}."""
         self.until(self.job, GRACE_S)
         for action in self.case.get('do', []):
             self.act(action)
@@ -147,7 +147,7 @@ class Play:
         return self.settled()
 
     def settled(self):
-        """When nothing has changed for a while, and of a job that is gone nothing is left."""
+        """Waits until nothing has changed for a while, and a deleted job has no pods left; returns the fields."""
         last, since = None, time.monotonic()
         for _ in turns(SETTLE_S):
             self.stage.kubelet.catch_up()
@@ -173,7 +173,7 @@ class Play:
         return {**found, **self.parts()}
 
     def parts(self):
-        """Pods, Services, events."""
+        """Returns the fields of pods, Services and events."""
         found = {}
         for kind, watched in (('pod', self.stage.pods), ('Service', self.stage.services)):
             found.update({f'{kind} {name}': thing.get('status', {}).get('phase', 'there') for name, thing in watched.of(self.namespace).items()})

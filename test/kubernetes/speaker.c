@@ -25,11 +25,11 @@
 
 enum { LINE_BYTES_MAX = 64 << 20, READ_BYTES = 64 << 10, SLOTS = 100000 };
 
-/* What is under way, by the number that the asker gave it. */
+/* A call or a watch that is under way; the id is the number that the test gave it. */
 struct slot {
     int id;
     struct cluster_resource resource;
-    json_t *said; /* the line that asked; the resource's texts are its */
+    json_t *said; /* the line with the request; it owns the texts of resource */
     struct cluster_call *call;
     struct cluster_watch *watch;
 };

@@ -9,7 +9,7 @@ from program import BUILD, LIMIT_S
 
 
 class Speaker:
-    """One client: calls by number, watches by number."""
+    """One client; calls and watches have numbers."""
 
     def __init__(self, *options, env=None):
         self.process = subprocess.Popen([BUILD / 'tests/kubernetes_speaker', *map(str, options)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -31,7 +31,7 @@ class Speaker:
             else:
                 self.ended.put(said['ended'])
         for waiting in [*self.answers.values(), *self.news.values(), self.ended]:
-            waiting.put(None)  # it is gone
+            waiting.put(None)  # the process has ended
 
     def take(self, box, what):
         try:
@@ -46,7 +46,7 @@ class Speaker:
         self.process.stdin.flush()
 
     def send(self, verb, resource, **request):
-        """The number of the call; its answer comes with `answer`."""
+        """Starts a call, and returns its number; `answer` returns its result."""
         self.last += 1
         self.answers[self.last] = queue.Queue()
         self.say(id=self.last, verb=verb, **resource, **request)
@@ -65,14 +65,14 @@ class Speaker:
         return self.last
 
     def next(self, watch, *kinds):
-        """The next news of those kinds (bookmarks come when they like, and are passed over unless asked for)."""
+        """Returns the next news of these kinds. Bookmarks come at any time, and are skipped unless `kinds` has them."""
         while True:
             news = self.take(self.news[watch], f'no news of watch {watch}')
             if news['news'] in kinds or (not kinds and news['news'] != 'BOOKMARK'):
                 return news
 
     def synced(self, watch):
-        """One whole listing: the names of what is there."""
+        """Reads one whole listing, and returns the names of its objects."""
         names = []
         while True:
             news = self.next(watch)
@@ -88,7 +88,7 @@ class Speaker:
         assert self.take(self.ended, 'no end') == number
 
     def close(self):
-        """It ends by itself, in order, with no handle left."""
+        """Closes the program's input; it must end by itself, without errors, and with no handle left."""
         try:
             self.process.stdin.close()
         except BrokenPipeError:

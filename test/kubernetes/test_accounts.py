@@ -1,4 +1,4 @@
-"""How the client authenticates: certificates by file, tokens, a pod's account whose token is renewed."""
+"""How the client authenticates: with certificate files, with tokens, and with a pod's account whose token is renewed."""
 import os
 
 from conftest import CONFIG_MAPS
@@ -9,7 +9,7 @@ UNAUTHENTICATED, FORBIDDEN = -19, -12
 
 
 def account(cluster, namespace, name):
-    """A service account that may do all with the config maps of its namespace; returns a function that makes tokens for it."""
+    """Creates a service account that may do everything with the config maps of its namespace; returns a function that makes tokens for it."""
     at = f'/api/v1/namespaces/{namespace}/serviceaccounts'
     cluster.request('POST', at, {'metadata': {'name': name}})
     roles = f'/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}'
@@ -53,7 +53,7 @@ def test_a_token_and_no_right(cluster, namespace, speakers):
 
 
 def test_a_pod_s_token_is_renewed(cluster, namespace, speakers, tmp_path):
-    """What the old token cannot do any more is done with the one that lies there now."""
+    """When the old token is refused, the client reads the token file again and uses the new token."""
     new_token = account(cluster, namespace, 'operator')
     (tmp_path / 'ca.crt').write_text((cluster.folder / 'ca.crt').read_text())
     (tmp_path / 'namespace').write_text(namespace)
@@ -63,14 +63,14 @@ def test_a_pod_s_token_is_renewed(cluster, namespace, speakers, tmp_path):
     ok(speaker.call('create', CONFIG_MAPS, namespace=namespace, body=config_map('a')))
     watch = speaker.watch(CONFIG_MAPS, namespace=namespace)
     assert speaker.synced(watch) == ['a']
-    # Who is deleted and made anew is another: the old token is refused.
+    # An account that is deleted and created again is a different account: the old token is refused.
     cluster.request('DELETE', f'/api/v1/namespaces/{namespace}/serviceaccounts/operator')
     cluster.request('POST', f'/api/v1/namespaces/{namespace}/serviceaccounts', {'metadata': {'name': 'operator'}})
     fresh = cluster.request('POST', f'/api/v1/namespaces/{namespace}/serviceaccounts/operator/token', {'spec': {'expirationSeconds': 600}})
     (tmp_path / 'token').write_text(fresh['status']['token'])
 
     def asked_anew():
-        """The server may believe an old token for some seconds more."""
+        """Sends a request; the server may still accept an old token for some seconds."""
         return speaker.call('get', CONFIG_MAPS, namespace=namespace, name='a')
     answers = []
     wait_for(lambda: answers.append(asked_anew()) or answers[-1]['code'] == 0 and cluster_saw_new(cluster, namespace, speaker),
@@ -79,7 +79,7 @@ def test_a_pod_s_token_is_renewed(cluster, namespace, speakers, tmp_path):
 
 
 def cluster_saw_new(cluster, namespace, speaker):
-    """Who the server says that we are: the new account's uid."""
+    """Whether the server identifies the client as the new account, by its uid."""
     review = speaker.call('create', {'group': 'authentication.k8s.io', 'plural': 'selfsubjectreviews', 'kind': 'SelfSubjectReview',
                                      'cluster_wide': True}, body={'apiVersion': 'authentication.k8s.io/v1', 'kind': 'SelfSubjectReview'})
     uid = cluster.request('GET', f'/api/v1/namespaces/{namespace}/serviceaccounts/operator')['metadata']['uid']

@@ -1,4 +1,4 @@
-"""Containers that others add to pods and that never end: they do not keep a job from ending, and the job's policies for running pods apply to
+"""Containers that other programs add to pods and that never end: they do not keep a job from ending, and the job's policies for running pods apply to
 them."""
 import pytest
 
@@ -9,13 +9,13 @@ from program import wait_for
 
 @pytest.fixture()
 def jobs(cluster, served, namespace):
-    """In their namespace every pod gets such a container."""
+    """Jobs of a namespace in which every pod gets such a container."""
     beside.inject(cluster, namespace, {'image': 'none'})
     return Jobs(cluster, namespace)
 
 
 def begin(jobs, **more):
-    """Both ranks run, and what is beside them."""
+    """Creates a job, and waits until both ranks and their added containers run."""
     jobs.create('a', **more)
     pods = jobs.wait_pods('a', 2)
     assert [[c['name'] for c in pod['spec']['containers']] for pod in pods.values()] == [['pytorch', 'mesh']] * 2
@@ -53,12 +53,12 @@ def test_a_rank_is_made_again(jobs, operator):
 
 
 def test_what_becomes_of_it_later_is_no_failure(jobs, operator):
-    """A pod whose rank has ended well, in which the other is killed then, is Failed to its kubelet."""
+    """If a pod's rank has succeeded and its other container is killed later, the kubelet reports the pod as Failed; the job does not count this."""
     begin(jobs, master=0, workers=2, policy='Never', run={'backoffLimit': 0})
     jobs.set_phase('a-worker-0', 'Running', 0, mesh=None)
     wait_for(lambda: jobs.get('a')['status']['replicaStatuses']['Worker'].get('succeeded') == 1, 'the rank has ended')
     jobs.set_phase('a-worker-0', 'Failed', 0, mesh=137)
-    jobs.create('b')  # looked at after it
+    jobs.create('b')  # the operator examines it after the pod's change
     jobs.wait_pods('b', 2)
     assert list(jobs.conditions('a')) == ['Created', 'Running'] and len(jobs.list('pods', 'a')) == 2
     jobs.set_phase('a-worker-1', 'Running', 0, mesh=None)

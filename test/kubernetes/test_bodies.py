@@ -13,8 +13,8 @@ GPU = 'nvidia.com/gpu'
 
 
 def prepare(namespace, wanted):
-    """What a laptop refuses of a job it has been told: an image is not read for its command, and there are no GPUs. Keys are in order, as an API server
-    keeps them of such objects.
+    """Changes what a laptop refuses in a job: the image's command is unknown, and there are no GPUs. Sorts the keys, as an API server does for such
+    objects.
     """
     wanted['metadata']['namespace'] = namespace
     for role in wanted['spec']['pytorchReplicaSpecs'].values():
@@ -25,7 +25,7 @@ def prepare(namespace, wanted):
 
 
 def examples(cluster):
-    """Upstream's, with names of their own."""
+    """Yields upstream's examples with unique names."""
     upstream.make_or_keep(cluster, '/api/v1/namespaces', {'metadata': {'name': upstream.SPACE}})
     for number, name in enumerate(upstream.EXAMPLES):
         found = upstream.example(cluster, name)
@@ -34,7 +34,7 @@ def examples(cluster):
 
 
 def own():
-    """One for each way in which a pod's environment comes about."""
+    """Yields one job for each way in which a pod's environment is made."""
     yield job('plain', workers=3)
     yield job('lonely', workers=0)
     yield job('headless', master=0, workers=2)
@@ -59,7 +59,7 @@ def test_bodies_have_the_same_bytes(cluster, served, namespace, which):
 
 
 def succeed(life):
-    """The master's end is the job's; where there is none, a worker's."""
+    """Ends the job by its master, or by a worker if there is no master."""
     life.runs()
     life.exits('master-0' if 'Master' in life.roles else 'worker-0', 0)
     life.reaches('Succeeded')
@@ -72,7 +72,7 @@ def fail(life):
 
 
 def restart(life):
-    """Once by a signal; suspended and resumed; then a code that is permanent."""
+    """A worker is killed by a signal and restarts; the job is suspended and resumed; then a worker ends with an exit code that is permanent."""
     life.runs()
     life.exits('worker-0', 137)
     life.reaches('Restarting')
@@ -86,7 +86,7 @@ def restart(life):
 
 
 def scripts(cluster):
-    """(job, its life), for each condition of a job"""
+    """Yields (job, its life), for each condition of a job."""
     for each in examples(cluster):
         yield each, succeed
     yield job('never', workers=2, policy='Never'), fail

@@ -20,7 +20,7 @@ from test_verbs import BOTH, job, sides  # noqa: F401 (a fixture)
 
 counter = itertools.count(1)
 both = pytest.mark.parametrize('kind', BOTH)
-# torchrun of torch 1.13 does not start anything under Python 3.11 while it neither redirects nor tees: then it finds no name for 0.
+# Under Python 3.11, torchrun of torch 1.13 starts nothing unless it redirects or tees: it does not find a name for the value 0.
 TEED = {'PET_REDIRECTS': '1', 'PET_TEE': '1'}
 RUN_OF_RANK = 'echo begin; until [ -e {file} ]; do sleep 0.05; done; echo end; exit $(cat {file})'
 
@@ -37,7 +37,7 @@ def python():
 
 @pytest.fixture(scope='module')
 def operated(sides):  # noqa: F811
-    """The sides, with somebody who makes pods of jobs."""
+    """Returns a function that returns a side on which pods of jobs are created."""
     operators = []
 
     def get(kind):
@@ -51,7 +51,7 @@ def operated(sides):  # noqa: F811
 
 
 class Ranks:
-    """On the embedded cluster: they run until the test gives them an exit code."""
+    """The ranks on the embedded cluster: they run until the test gives them an exit code."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -60,7 +60,7 @@ class Ranks:
         return RUN_OF_RANK.format(file=self.folder / name)
 
     def start(self, name, count):
-        """They start by themselves."""
+        """Does nothing: the ranks start by themselves."""
 
     def end(self, name, code):
         (self.folder / f'{name}.new').write_text(str(code))
@@ -68,7 +68,7 @@ class Ranks:
 
 
 class Told(Ranks):
-    """On the real API server, which has no kubelet."""
+    """The ranks on the real API server, which has no kubelet: the test writes their statuses."""
 
     def __init__(self, folder, jobs):
         super().__init__(folder)
@@ -83,7 +83,7 @@ class Told(Ranks):
 
 
 class Training:
-    """The SDK in a namespace of its own."""
+    """The SDK in a separate namespace."""
 
     def __init__(self, kind, side, python, folder):
         self.namespace = side.namespace(f'sdk-{next(counter)}')
@@ -114,7 +114,7 @@ def training(operated, python, kind, tmp_path):
 
 @both
 def test_typed_clients_in_go_make_change_evict_watch_and_delete(sides, go, kind):  # noqa: F811
-    """Their requests are protobuf."""
+    """The requests of Go's typed clients are protobuf."""
     side = sides(kind)
     namespace = side.namespace('go')
     done = subprocess.run([go, side.kubeconfig(namespace), namespace], capture_output=True, text=True, timeout=LIMIT_S, check=False)
@@ -186,14 +186,14 @@ def test_the_sdk_lists_updates_and_deletes_jobs(training):
 
 
 def gone(sdk, name):
-    """The text of the error, once there is no such job."""
+    """Returns the text of the error when the job does not exist any more."""
     sdk.ask('get_job', name)
     return sdk.answer().get('text')
 
 
 @both
 def test_a_function_with_parameters_is_trained(training, kind, tmp_path):
-    """Two nodes, for which the SDK runs torchrun; one, for which it runs `python`, which not every machine has by that name."""
+    """For two nodes the SDK runs torchrun; for one it runs `python`, a name that not every machine has."""
     sdk = training.sdk
     (tmp_path / 'python').symlink_to(sys.executable)
     path = ':'.join([str(tmp_path), str(pathlib.Path(sys.executable).parent), '/usr/bin', '/bin'])
@@ -215,7 +215,8 @@ def test_a_function_with_parameters_is_trained(training, kind, tmp_path):
 
 @both
 def test_an_image_is_run_in_a_queue(training, kind):
-    """The image's own command; a laptop, which reads no image from a registry, says what is missing. The SDK looks for the queue, finds none, and goes on."""
+    """The image's own command runs. A laptop reads no image from a registry, and reports what is missing. The SDK looks for the queue, does not find
+    it, and continues."""
     sdk = training.sdk
     made = {'base_image': 'none', 'num_workers': 2, 'queue_name': 'nobodys'}
     if kind == 'embedded':
@@ -228,7 +229,7 @@ def test_an_image_is_run_in_a_queue(training, kind):
     assert sdk('get_job', 'image')['metadata']['labels'] == {'kueue.x-k8s.io/queue-name': 'nobodys'}
 
 
-# The real API server reads logs from kubelets, and there is none.
+# The real API server reads logs from kubelets, which this test does not have.
 @pytest.mark.parametrize('kind', BOTH[:1])
 def test_the_sdk_reads_and_follows_logs(training):
     sdk = training.sdk

@@ -1,4 +1,4 @@
-"""Clocks that differ: the clock of the operator is an hour ahead of all others or behind them, and that of the next operator is right."""
+"""Clocks that differ: the clock of the operator is an hour ahead of all others or an hour behind, and that of the next operator is right."""
 import shutil
 import signal
 import subprocess
@@ -38,7 +38,7 @@ def shim(tmp_path_factory):
 
 @pytest.fixture()
 def pair(cluster, jobs, shim):
-    """Makes operators, of which one leads; the first one's clock is off by so many seconds."""
+    """Returns a function that starts an operator whose clock is off by a number of seconds; one of the operators leads."""
     made = []
     config = cluster.write_kubeconfig(f'clocks-{jobs.namespace}', cluster.url, namespace=jobs.namespace)
 
@@ -56,14 +56,14 @@ def at(unix_s):
 
 
 def kill(jobs, shift_s):
-    """The worker of `a`, on a node whose clock is off, too."""
+    """Ends the worker of `a` with 137, as on a node whose clock is off, too."""
     state = {'terminated': {'exitCode': 137, 'reason': 'Error', 'finishedAt': at(time.time() + shift_s)}}
     container = {'name': 'pytorch', 'image': 'none', 'imageID': '', 'ready': False, 'restartCount': 0, 'state': state}
     jobs.patch('a-worker-0', {'status': {'phase': 'Failed', 'containerStatuses': [container]}}, 'pods', '/status')
 
 
 def wait_again(jobs, before):
-    """The uid of the next worker."""
+    """Waits until the worker is made again, and returns its uid."""
     def is_new():
         pod = jobs.get('a-worker-0', 'pods')
         return pod['metadata']['uid'] if pod and pod['metadata']['uid'] != before else None
@@ -72,13 +72,14 @@ def wait_again(jobs, before):
 
 @pytest.mark.parametrize('shift_s', [HOUR_S, -HOUR_S])
 def test_an_hour_is_no_matter(jobs, pair, shift_s):
-    """Deadline and time to live are the seconds that they say; the Lease is taken as soon as from anybody; a worker that waits for its turn waits for seconds."""
+    """Deadline and time to live last as many seconds as they say; the next operator gets the Lease as soon as with right clocks; a worker's back-off
+    also lasts its seconds."""
     first = pair(shift_s)
     wait_for(lambda: first.said('operator.leads'), 'the first one leads')
     second = pair(0)
     jobs.create('a', policy='ExitCode')
     uid = jobs.wait_pods('a', 2)['a-worker-0']['metadata']['uid']
-    assert (jobs.get('a')['status']['startTime'] > at(time.time())) == (shift_s > 0)  # its clock is off
+    assert (jobs.get('a')['status']['startTime'] > at(time.time())) == (shift_s > 0)  # the operator's clock is off
     kill(jobs, shift_s)
     uid = wait_again(jobs, uid)
     begin = time.monotonic()

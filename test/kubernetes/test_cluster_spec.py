@@ -1,4 +1,4 @@
-"""--cluster_spec: files like those of ElasticDL's users, run by a python3 that has the package `kubernetes` (that of the SDK:
+"""--cluster_spec: files like those of ElasticDL's users, which a python3 runs that has the package `kubernetes` (that of the SDK:
 client_programs.py), and their effects on this machine and, by `muster operator`, on a real API server.
 """
 import json
@@ -10,7 +10,7 @@ from client_programs import sdk_python
 from program import BUILD, LIMIT_S, Muster, wait_for
 
 LEAN = ['--job_name=j', '--num_workers=2', '--worker_resource_request=', '--master_resource_request=']
-# As in ElasticDL's tutorial for clusters of one's own, and a variable that tells who is who.
+# As in ElasticDL's tutorial for clusters, with a variable that has the pod's name.
 POOL = '''
 from kubernetes import client
 
@@ -41,7 +41,7 @@ TOLERATION = {'effect': 'NoSchedule', 'key': 'mycluster.com/app-pool', 'operator
 
 
 class Tool(Muster):
-    """elasticdl train, where the first python3 has the package."""
+    """elasticdl train, in an environment whose first python3 has the package."""
 
     def train(self, text, *words, code=0):
         (self.work / 'spec.py').write_text(text)
@@ -52,13 +52,13 @@ class Tool(Muster):
         return done
 
     def read(self, name):
-        """The replicas of the job of a file, {role: replica}; its Secret comes first."""
+        """Returns the replicas of the job in a file, {role: replica}; the file has its Secret before it."""
         text = self.run('create', '-f', name, '--dry-run', '-o', 'json').stdout
         _, end = json.JSONDecoder().raw_decode(text)
         return json.loads(text[end:])['spec']['pytorchReplicaSpecs']
 
     def written(self, text, *words):
-        """Those that --yaml writes."""
+        """Returns the replicas of the job that --yaml writes."""
         self.train(text, '--job_command=true', '--yaml=job.yaml', *words)
         return self.read('job.yaml')
 
@@ -116,7 +116,7 @@ def test_a_restart_policy_is_the_replicas(tool):
 
 
 def test_a_file_imports_what_lies_beside_it(tool):
-    """What this folder has under the package's own name is not taken for it, nor is anything written there."""
+    """A folder `kubernetes` in the working directory is not imported as the package, and nothing is written beside the file."""
     (tool.work / 'site').mkdir()
     (tool.work / 'site/beside.py').write_text('LABEL = "found"\n')
     (tool.work / 'kubernetes').mkdir()

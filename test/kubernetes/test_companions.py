@@ -1,5 +1,5 @@
-"""The objects that `muster operator` creates beside pods and Services, on a real kube-apiserver: HorizontalPodAutoscalers, and PodGroups whose
-definitions are made here, with no scheduler behind them."""
+"""The objects that `muster operator` creates in addition to pods and Services, on a real kube-apiserver: HorizontalPodAutoscalers, and PodGroups. The
+test creates the definitions of PodGroups; no scheduler serves them."""
 import urllib.error
 
 import pytest
@@ -12,7 +12,7 @@ MEMORY = {'type': 'Resource', 'resource': {'name': 'memory', 'target': {'type': 
 
 
 class Companions:
-    """The objects of one kind beside the jobs."""
+    """The objects of one kind that belong to jobs."""
 
     def __init__(self, jobs, path):
         self.jobs, self.path = jobs, path.format(jobs.namespace)
@@ -41,7 +41,7 @@ def owner_of(job):
 
 
 def elastic(jobs, name, metrics=(CPU,), **policy):
-    """An elastic job of two Workers."""
+    """Creates an elastic job of two Workers."""
     from jobs import job
     made = job(name, master=0, workers=2)
     made['spec']['elasticPolicy'] = {'minReplicas': 1, 'maxReplicas': 3, 'metrics': list(metrics), **policy}
@@ -49,7 +49,7 @@ def elastic(jobs, name, metrics=(CPU,), **policy):
 
 
 def test_metrics_make_an_autoscaler(jobs, operator, scalers):
-    """Name, target and bounds are upstream's; it follows the job, and is not written when nothing has changed."""
+    """Name, target and bounds are upstream's; the autoscaler follows the job, and is not written when nothing has changed."""
     made = elastic(jobs, 'a', [CPU, MEMORY])
     found = scalers.wait('a')
     assert found['metadata']['ownerReferences'] == owner_of(made)
@@ -64,7 +64,7 @@ def test_metrics_make_an_autoscaler(jobs, operator, scalers):
     jobs.patch('a', {'spec': {'elasticPolicy': {'maxReplicas': 5}}})
     scalers.wait_spec('a', maxReplicas=5, minReplicas=1)
     jobs.cluster.request('PATCH', f'{scalers.path}/a', {'spec': {'maxReplicas': 9}}, 'application/merge-patch+json')
-    scalers.wait_spec('a', maxReplicas=5)  # whoever changed it: the job says
+    scalers.wait_spec('a', maxReplicas=5)  # the job's value is restored, whoever changed it
 
 
 def test_the_scale_of_a_job_is_what_an_autoscaler_moves(jobs, operator, scalers):
@@ -96,13 +96,13 @@ def test_an_autoscaler_of_somebody_else_is_left_alone(jobs, operator, scalers):
     theirs = {'metadata': {'name': 'a'}, 'spec': {'maxReplicas': 7, 'scaleTargetRef': {'kind': 'Deployment', 'name': 'web', 'apiVersion': 'apps/v1'}}}
     jobs.cluster.request('POST', scalers.path, theirs)
     elastic(jobs, 'a')
-    jobs.wait_pods('a', 2)  # the job runs all the same
+    jobs.wait_pods('a', 2)  # the job runs nevertheless
     wait_for(lambda: 'FailedCreateHorizontalPodAutoscaler' in jobs.reasons('a'), 'it is said')
     assert scalers.get('a')['spec']['maxReplicas'] == 7
 
 
 def test_what_the_server_refuses_is_said(jobs, operator, scalers):
-    """A metric without what it is of."""
+    """A metric without its resource is refused, and an event reports it."""
     elastic(jobs, 'a', [{'type': 'Resource'}])
     jobs.wait_pods('a', 2)
     wait_for(lambda: 'FailedCreateHorizontalPodAutoscaler' in jobs.reasons('a'), 'it is said')
@@ -115,7 +115,7 @@ DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 
 
 def definition(group, version):
-    """A PodGroup with any spec and status; both are written as one."""
+    """Returns a definition of PodGroups with any spec and status, and without a status subresource."""
     schema = {'type': 'object', 'x-kubernetes-preserve-unknown-fields': True}
     return {'metadata': {'name': f'podgroups.{group}', 'annotations': {'api-approved.kubernetes.io': 'unapproved, for a test'}},
             'spec': {'group': group, 'scope': 'Namespaced', 'names': {'plural': 'podgroups', 'singular': 'podgroup', 'kind': 'PodGroup'},
@@ -126,7 +126,7 @@ def is_served(cluster, path):
     try:
         return cluster.request('GET', path)
     except urllib.error.HTTPError as refused:
-        assert refused.code in (404, 429, 503), refused  # it is installed just now
+        assert refused.code in (404, 429, 503), refused  # it is being installed
         return None
 
 
@@ -136,7 +136,7 @@ def names(cluster):
 
 @pytest.fixture()
 def define(cluster):
-    """Installs a definition of PodGroups; removed after the test."""
+    """Returns a function that installs a definition of PodGroups, which is removed after the test."""
     made = []
 
     def install(group, version):
@@ -162,7 +162,7 @@ def submit(jobs, name, **policy):
 
 
 def test_volcano_admits_the_pods_of_a_job(cluster, jobs, operators, define):
-    """Its definition comes late: the job waits, is told why, and goes on then."""
+    """The definition is installed late: the job waits, an event says why, and the job continues when it exists."""
     running = operators(cluster.kubeconfig, '--namespace', jobs.namespace, '--gang-scheduler-name=volcano').start()
     running.wait_ready()
     wait_for(lambda: running.said('controller.absent'), 'the log says what is missing')
@@ -203,7 +203,7 @@ def test_scheduler_plugins_has_a_group_of_its_own(cluster, jobs, operators, defi
 
 
 def test_each_replica_has_a_claim_of_its_own(jobs, operator):
-    """One per index, mounted by the template's name; they outlive the job."""
+    """There is one claim per index, mounted by the template's name; the claims outlive the job."""
     from jobs import job
     made = job('a', master=0, workers=2)
     made['spec']['pytorchReplicaSpecs']['Worker']['volumeClaimTemplates'] = [

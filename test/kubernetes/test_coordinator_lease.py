@@ -1,4 +1,4 @@
-"""Several coordinators of one job, over one journal: the Lease of `muster coordinator --lease`, against a real kube-apiserver. Workers are real."""
+"""Several coordinators of one job, with one journal: the Lease of `muster coordinator --lease`, against a real kube-apiserver. Workers are real."""
 import os
 import pathlib
 import random
@@ -27,7 +27,7 @@ TERMINATED = 128 + signal.SIGTERM
 
 
 class Coordinator:
-    """One process, behind a proxy of its own; it listens at a free port each time that it serves."""
+    """One process, behind its own proxy; it listens at a free port each time that it begins to serve."""
 
     def __init__(self, team, name, *options, lease=True, journal='journal', user=None, kept=False, env=()):
         self.team, self.proxy = team, Proxy(team.cluster)
@@ -44,17 +44,17 @@ class Coordinator:
         return self.path.read_text(errors='replace')
 
     def term(self):
-        """In which it served last; 0: it has not."""
+        """Returns the term in which it served last, or 0 if it has never served."""
         return max((int(found) for found in re.findall(r'listening at .*, term (\d+)', self.log())), default=0)
 
     def serves_since(self, term):
-        """It serves in a later term than that one: to whom the workers are sent now."""
+        """Waits until it serves in a later term, turns the workers to it, and returns the term."""
         wait_for(lambda: self.alive() and self.term() > term, f'{self.path.name} serves: {self.log()}')
         self.team.relay.turn_to(self.address())
         return self.term()
 
     def address(self):
-        """Where it listened last. It says so before its ready file has it."""
+        """Returns the address where it listened last. The log has the address before the ready file."""
         return re.findall(r'listening at (\S+), journal in ', self.log())[-1]
 
     def alive(self):
@@ -62,11 +62,11 @@ class Coordinator:
         return True
 
     def says(self, text, since=0):
-        """In what it has logged after so many characters."""
+        """Waits until its log has the text after the first `since` characters."""
         wait_for(lambda: text in self.log()[since:], f'it says {text!r}: {self.log()}')
 
     def cut_off(self):
-        """From the API server, until `heal`."""
+        """Cuts it off from the API server, until `heal`."""
         self.cuts = [Cut(method, '', times=None) for method in ('GET', 'PUT', 'POST')]
         for cut in self.cuts:
             self.proxy.add(cut)
@@ -87,7 +87,7 @@ class Coordinator:
 
 
 class Team:
-    """Workers of one job, and the coordinators that may be theirs."""
+    """Workers of one job, and the coordinators that may serve them."""
 
     def __init__(self, cluster, namespace, folder):
         self.cluster, self.namespace, self.relay, self.made = cluster, namespace, Relay(), []
@@ -102,7 +102,7 @@ class Team:
         return self.cluster.request('GET', f'/apis/coordination.k8s.io/v1/namespaces/{self.namespace}/leases/{LEASE}')['spec']
 
     def start_two(self):
-        """The first serves, and trains; the second waits."""
+        """Starts two coordinators: the first serves, and the job trains; the second waits."""
         first = self.add('first', '--first-size', 2)
         first.serves_since(0)
         self.job.add_workers(2)
@@ -116,8 +116,8 @@ class Team:
         self.job.wait_for_version(self.job.version() + steps)
 
     def check_end(self, *coordinators):
-        """All is trained, each record as often as there are epochs, by both workers to the last, and the model is the one that the journal's steps make.
-        Each of the coordinators that are left says so: who takes the Lease then finds a job that is done."""
+        """Checks that every record was trained once in each epoch, that both workers trained to the end, and that the model is the one that the
+        journal's steps make. Each remaining coordinator reports this too: a coordinator that then takes the Lease finds a job that is done."""
         (self.job.folder / 'go').touch()
         for worker in self.job.workers:
             wait_for(lambda: not worker.alive(), 'the workers end')
@@ -149,7 +149,7 @@ def test_at_sigterm_the_next_one_goes_on_at_once(team):
     begin, term = time.monotonic(), first.term()
     assert first.end() == TERMINATED
     assert second.serves_since(term) > team.lease()['leaseTransitions'] >= 1
-    assert time.monotonic() - begin < DEADLINE_S  # it has not waited for the Lease to run out
+    assert time.monotonic() - begin < DEADLINE_S  # it has not waited until the Lease ran out
     team.trains_on()
     team.check_end(second)
 
@@ -158,7 +158,7 @@ def test_one_that_is_killed_is_replaced_when_its_lease_has_run_out(team):
     first, second = team.start_two()
     begin, term = time.monotonic(), first.term()
     first.end(signal.SIGKILL)
-    team.trains_on()  # without any
+    team.trains_on()  # without a coordinator
     second.serves_since(term)
     assert time.monotonic() - begin > DEADLINE_S
     team.trains_on()
@@ -166,7 +166,7 @@ def test_one_that_is_killed_is_replaced_when_its_lease_has_run_out(team):
 
 
 def test_one_that_is_started_again_by_its_parent_has_its_lease_still(team):
-    """`muster keep` starts it when the one before has ended: it need not wait until that one's Lease runs out."""
+    """`muster keep` starts the coordinator again when it has ended; the new one need not wait until the Lease of the one before runs out."""
     only = team.add('first', '--first-size', 2, kept=True)
     term = only.serves_since(0)
     team.job.add_workers(2)
@@ -195,7 +195,7 @@ def test_one_that_is_cut_off_serves_nobody_before_another_may(team):
 
 
 def test_without_another_one_it_goes_on_when_it_is_heard_again(team):
-    """In a later term: what it said before is not mistaken for what it says now."""
+    """It serves in a later term, so that its older messages are not mistaken for new ones."""
     only = team.add('first', '--first-size', 2)
     term = only.serves_since(0)
     team.job.add_workers(2)
@@ -210,7 +210,8 @@ def test_without_another_one_it_goes_on_when_it_is_heard_again(team):
 
 
 def test_one_that_is_stopped_and_woken_decides_nothing(team):
-    """As on two hosts, of which neither sees the other's lock: it comes to itself when another one serves, and what it had open is no journal any more."""
+    """As on two hosts that do not see each other's locks: a stopped coordinator wakes when another one serves, and its open files are no longer the
+    journal."""
     first, second = team.start_two()
     term = first.term()
     first.process.send_signal(signal.SIGSTOP)
@@ -221,7 +222,7 @@ def test_one_that_is_stopped_and_woken_decides_nothing(team):
     first.process.send_signal(signal.SIGCONT)
     first.says('nobody is served until it is held again')
     first.says('; waiting until it is given up')
-    assert first.term() == term and first.proxy.seen[asked][0] == 'GET'  # it looks who holds the Lease before it writes
+    assert first.term() == term and first.proxy.seen[asked][0] == 'GET'  # it reads who holds the Lease before it writes
     team.trains_on()
     team.check_end(second, first)
 
@@ -250,7 +251,7 @@ int flock(int fd, int operation)
 
 
 def test_a_file_system_without_locks_is_no_fault_where_a_lease_decides(team):
-    """Nor is one that is stopped waited for. It is said once, however often the journal is opened."""
+    """A coordinator that is stopped is not waited for, either. The log reports the missing locks once, no matter how often the journal is opened."""
     shim, source = team.job.folder / 'shim.so', team.job.folder / 'shim.c'
     source.write_text(WITHOUT_LOCKS)
     subprocess.run(['cc', '-shared', '-fPIC', '-o', shim, source], check=True)
@@ -273,7 +274,7 @@ def test_a_file_system_without_locks_is_no_fault_where_a_lease_decides(team):
 
 
 def test_without_an_api_server_nobody_is_served(team):
-    """Not even the first time; and it says so, once."""
+    """It does not serve even the first time, and reports that once."""
     only = team.add('first', '--first-size', 2)
     only.cut_off()
     only.says('without the lease nobody new is served')
@@ -286,7 +287,7 @@ def test_without_an_api_server_nobody_is_served(team):
 
 @pytest.mark.heavy
 def test_faults_in_a_row(team):
-    """Coordinators are killed, ended, stopped, cut off and healed at random, two of them at a time, and workers killed and added meanwhile."""
+    """Coordinators are killed, ended, stopped, cut off and healed at random, two of them at a time; workers are killed and added meanwhile."""
     seed = int(os.environ.get('MUSTER_SEED', time.time_ns() % 10**6))
     chance = random.Random(seed)
     print(f'MUSTER_SEED={seed}')
@@ -325,7 +326,8 @@ def test_faults_in_a_row(team):
 
 
 def test_workers_do_not_hear_one_of_an_older_term(team):
-    """One that knows nothing of Leases, over a copy of the journal from before: no worker listens to it, and the records are those of the other one."""
+    """A coordinator without a Lease serves with an older copy of the journal: no worker obeys it, and the records are those of the other
+    coordinator."""
     first, second = team.start_two()
     term = first.term()
     shutil.copytree(team.job.folder / 'journal', team.job.folder / 'copy')

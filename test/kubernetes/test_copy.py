@@ -11,11 +11,12 @@ from program import LIMIT_S, Muster, wait_for
 from volumes import Volumes
 
 pytestmark = [pytest.mark.heavy, pytest.mark.skipif(node.missing() is not None, reason=str(node.missing()))]
-# What it leaves: folders, links of both kinds, a pipe, a large file, a time and permissions.
+# The script leaves folders, links of both kinds, a pipe, a large file, a time and permissions.
 LEAVE = ('cd /results && mkdir -p deep/folder empty && echo model > model.pt && head -c 30000000 /dev/urandom > large && echo x > "deep/folder/a name" '
          '&& ln -s model.pt latest && ln large again && mkfifo pipe && touch -d @1000000000 model.pt && chmod 600 model.pt && sha256sum < large > sum')
 MISSING_IMAGE = 'test.local/none:1'
-# It has one program, and no loader for those of the machine's /usr that pods mount. (The operator's has one where the operator is linked with libraries.)
+# The image has one program, and no dynamic loader for the machine's programs in /usr that pods mount. (The operator's image has one if the operator
+# is linked with libraries.)
 NO_PYTHON_IMAGE = 'test.local/pause:1'
 
 
@@ -64,7 +65,7 @@ def check_files(folder):
 
 
 def start_waiting(muster, cluster, name):
-    """A copy whose pod never gets its image."""
+    """Starts a copy whose pod never gets its image."""
     process = muster.start('cp', f'{name}:model.pt', '.', '--image', MISSING_IMAGE, '--kubeconfig', cluster.kubeconfig)
     wait_for(lambda: helpers(cluster), 'the pod is there')
     return process

@@ -1,4 +1,4 @@
-"""The benchmarks of bench/kubernetes that are run by hand work: `operator` with a hundredth of each part, `first-step` with one job of
+"""The benchmarks of bench/kubernetes, which are otherwise run by hand, work: `operator` with a hundredth of each part, `first-step` with one job of
 each."""
 import json
 import subprocess
@@ -32,7 +32,7 @@ def test_without_names_it_is_budget_and_raised(tmp_path):
 @pytest.mark.heavy
 @pytest.mark.skipif(node.missing() is not None, reason=str(node.missing()))
 def test_the_first_step_beside_upstream(tmp_path):
-    """A master that comes late has been looked for in vain by each worker, and trains with them all the same."""
+    """If a master comes late, each worker looks for it in vain first, and trains with it nevertheless."""
     subprocess.run([SOURCE / 'bench/kubernetes/first-step', '--runs', '1', '--dns-cache', '5', '--json', tmp_path / 'said', 'plain', 'late'],
                    stdout=subprocess.DEVNULL, timeout=HEAVY_LIMIT_S, check=True)
     results = json.loads((tmp_path / 'said').read_text())['results']['dns cache 5 s']

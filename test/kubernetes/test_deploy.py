@@ -23,7 +23,7 @@ JOBS = '/apis/kubeflow.org/v1/namespaces/default/pytorchjobs'
 
 @pytest.fixture(scope='module')
 def own():
-    """A cluster of this file's own: it installs, and others do, too."""
+    """A cluster for this file alone, because this file and others install the definition."""
     with Cluster() as running:
         yield running
 
@@ -34,7 +34,7 @@ def kubectl(own):
 
 
 def printed(overlay, *words):
-    """What `muster deploy --print` prints, as {(kind, name): object}."""
+    """Returns the output of `muster deploy --print`, as {(kind, name): object}."""
     done = subprocess.run([BUILD / 'bin/muster', 'deploy', '--print', '--overlay', overlay, '-o', 'json', *words], capture_output=True, text=True,
                           timeout=LIMIT_S, check=False)
     assert done.returncode == 0, done.stderr
@@ -53,7 +53,7 @@ def served(own):
     try:
         return own.request('GET', JOBS)
     except urllib.error.HTTPError as refused:
-        assert refused.code in (404, 429), refused  # 429: not yet
+        assert refused.code in (404, 429), refused  # 429: not ready yet
         return None
 
 
@@ -103,7 +103,7 @@ def made_by_kustomize(kubectl, folder):
 
 
 def documents(text):
-    """Of JSON, one after the other, as kubectl prints what it reads from a stream of YAML."""
+    """Yields the objects of JSON documents that follow each other, as kubectl prints them for a stream of YAML."""
     while text.strip():
         document, end = json.JSONDecoder().raw_decode(text.lstrip())
         text = text.lstrip()[end:]
@@ -134,7 +134,7 @@ def test_to_apply_twice_changes_nothing(installed, own, kubectl):
 
 
 def test_a_folder_of_ones_own_names_the_image_of_a_registry(kubectl, tmp_path):
-    """As docs/deploy.md has it: what kustomize makes is what `muster deploy --print` prints with these options."""
+    """As in docs/deploy.md: kustomize makes what `muster deploy --print` prints with these options."""
     shutil.copytree(SOURCE / 'deploy', tmp_path / 'muster/deploy')
     (tmp_path / 'kustomization.yaml').write_text('\n'.join(read_blocks('deploy.md', language='yaml')[0]))
     assert made_by_kustomize(kubectl, tmp_path) == printed('cluster', '--image', 'registry.example/muster-operator:0.1.0', '--image-pull-secret', 'login')
@@ -148,7 +148,7 @@ def test_a_folder_of_ones_own_names_the_namespace(kubectl, tmp_path):
 
 @pytest.mark.parametrize('overlay', OVERLAYS)
 def test_an_operator_of_a_newer_version_does_not_meet_the_one_before(overlay):
-    """Where no lease sees to it that one works, the pod before goes first."""
+    """If no Lease ensures that only one operator works, the old pod is removed first."""
     spec = printed(overlay)['Deployment', 'muster-operator']['spec']
     one = {'maxSurge': 0, 'maxUnavailable': 1}
     assert '--leader-elect' in spec['template']['spec']['containers'][0]['args'] or spec['strategy']['rollingUpdate'] == one
@@ -157,7 +157,7 @@ def test_an_operator_of_a_newer_version_does_not_meet_the_one_before(overlay):
 # --- from one overlay to another ---
 
 def publish(own):
-    """Who signs their certificate, as operators say it that serve webhooks."""
+    """Writes the certificate authority into the definition, as operators that serve webhooks do."""
     certificate = base64.b64encode(pathlib.Path(own.authority.file('ca.crt')).read_bytes()).decode()
     at = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/pytorchjobs.kubeflow.org?fieldManager=muster'
     definition = own.request('GET', at)
@@ -167,7 +167,8 @@ def publish(own):
 
 @pytest.mark.parametrize('applied', [['--server-side', '--force-conflicts'], []], ids=['by the server', 'by kubectl'])
 def test_back_from_webhooks(installed, own, kubectl, applied):
-    """The page's commands, after operators have written who signs their certificate. Without the first two the definition is refused, or no job can be made."""
+    """Runs the page's commands after operators have written their certificate authority. Without the first two commands, the definition is refused,
+    or no job can be created."""
     kubectl('apply', *applied, '-f', '-', text=as_list(printed('images')))
     publish(own)
     own_job = job(f'stays-{len(applied)}')
@@ -182,12 +183,12 @@ def test_back_from_webhooks(installed, own, kubectl, applied):
 
 
 def make_namespace(kubectl, name):
-    """Where it is not there yet."""
+    """Creates the namespace if it does not exist."""
     kubectl('apply', '--server-side', '-f', '-', text=json.dumps({'apiVersion': 'v1', 'kind': 'Namespace', 'metadata': {'name': name}}))
 
 
 def test_one_of_several_operators_is_removed(installed, own, kubectl):
-    """Of those in namespaces of their own. What all of them share stays."""
+    """The removal deletes the objects of one operator's namespace; objects that all operators share stay."""
     for name in ('team-a', 'team-c'):
         make_namespace(kubectl, name)
         kubectl('apply', '--server-side', '--force-conflicts', '-f', '-', text=as_list(printed('namespaced', '--namespace', name)))
@@ -205,7 +206,7 @@ APART = {'alias-bomb': 'kubectl cannot read it', 'several': 'it makes its own na
 
 
 def job_files():
-    """Files of v1 in which lint sees no error: the reference's, the tutorials', ours."""
+    """Returns the files of v1 in which lint finds no error: upstream's, the tutorials' and muster's."""
     files = [*(SOURCE / 'examples').glob('*/*.yaml'), *(SOURCE / 'test/data/jobs').glob('*.yaml'), *(SOURCE / 'test/data/lint').glob('*.yaml')]
     expected = {f: f.with_suffix('.expected') for f in files}
     return [pytest.param(f, id=str(f.relative_to(SOURCE))) for f in sorted(files)
@@ -215,7 +216,7 @@ def job_files():
 
 @pytest.mark.parametrize('file', job_files())
 def test_what_lint_takes_is_taken(installed, kubectl, file):
-    """As `kubectl create` sends it: nulls are dropped, an old layout's fields too, with a warning."""
+    """The file is sent as `kubectl create` does: nulls are dropped, and also the fields of an old layout, with a warning."""
     kubectl('create', '--dry-run=server', '--validate=warn', '-f', str(file))
 
 
@@ -272,7 +273,7 @@ def test_defaults_columns_scale_and_status(installed, own, kubectl):
 
 
 def test_two_owners_apply_one_job(installed, kubectl, own):
-    """Variables are merged by name, as in a Pod."""
+    """Environment variables are merged by name, as in a Pod."""
     for manager, name in (('a', 'A'), ('b', 'B')):
         applied = job('shared')
         applied['spec']['pytorchReplicaSpecs'] = {'Master': rank(replicas=1)}
@@ -299,7 +300,7 @@ ANYBODY = {'selfsubjectreviews.authentication.k8s.io', 'selfsubjectaccessreviews
 
 
 def rights(kubectl, who, namespace):
-    """All that somebody may do with resources, as {resource: verbs}."""
+    """Returns everything that an account may do with resources, as {resource: verbs}."""
     found = {}
     for line in kubectl('auth', 'can-i', '--list', '--as', who, '-n', namespace).splitlines()[1:]:
         match = re.match(r'(\S+) +\[([^\]]*)\] +\[([^\]]*)\] +\[([^\]]*)\]', line)
@@ -324,7 +325,8 @@ def test_of_two_operators_each_may_hold_their_lease(installed, kubectl):
 
 
 def test_webhooks_need_four_names_more(installed, kubectl):
-    """In the operator's namespace its Secret; in the cluster what has a caBundle. What was given is taken away again."""
+    """The operator may write its Secret in its namespace, and the objects of the cluster that have a caBundle. The test takes these rights away
+    again."""
     kubectl('apply', '--server-side', '--force-conflicts', '-f', '-', text=as_list(printed('ha')))
     before = rights(kubectl, OPERATOR, 'muster-system'), rights(kubectl, OPERATOR, 'default')
     added = as_list({key: o for key, o in printed('images').items() if key[1] == 'muster-operator-webhook' and 'Role' in key[0]})
@@ -348,7 +350,7 @@ def test_an_operator_of_one_namespace_may_do_nothing_in_another(installed, own, 
 
 
 def test_roles_of_users(installed, own, kubectl):
-    """By their labels a controller adds them to admin, edit and view; here they are bound as they are."""
+    """On a real cluster a controller adds these roles to admin, edit and view by their labels; the test binds them directly."""
     for role in ('admin', 'edit', 'view'):
         kubectl('create', 'rolebinding', f'users-{role}', f'--clusterrole=muster-pytorchjobs-{role}', f'--user={role}')
         found = own.request('GET', f'/apis/rbac.authorization.k8s.io/v1/clusterroles/muster-pytorchjobs-{role}')

@@ -1,5 +1,5 @@
 """What a user sees of jobs under Kubeflow's training-operator and under muster's, on one real API server: the only differences are those that
-docs/differences.md lists. A sample; differential.py plays all scenarios by hand.
+docs/differences.md lists. This is a sample; differential.py plays all scenarios by hand.
 """
 import pytest
 
@@ -15,7 +15,7 @@ SAMPLE = ('a master and a worker succeed', 'any worker of an elastic job is enou
 
 @pytest.fixture(scope='module')
 def played():
-    """(cases, what upstream came to, what muster came to)"""
+    """Returns (cases, upstream's results, muster's results)."""
     cases = [case for case in scenarios() if case['name'] in SAMPLE]
     assert len(cases) == len(SAMPLE)
     with differential.collected_cluster() as cluster:
@@ -26,7 +26,7 @@ def test_every_difference_is_listed(played):
     _, theirs, ours = played
     listed, unlisted = differential.explain(differential.differences(theirs, ours))
     assert unlisted == []
-    assert {'| `activeDeadlineSeconds` |', '| `ExitedWithCode` |'} <= set(listed)  # both did run
+    assert {'| `activeDeadlineSeconds` |', '| `ExitedWithCode` |'} <= set(listed)  # both operators ran
 
 
 def test_muster_comes_to_what_the_matrix_expects(played):
@@ -35,7 +35,7 @@ def test_muster_comes_to_what_the_matrix_expects(played):
 
 
 def test_an_unlisted_difference_is_found(played):
-    """One that is put in by hand."""
+    """A difference that the test adds is found."""
     _, theirs, ours = played
     changed = {**ours, SAMPLE[0]: {**ours[SAMPLE[0]], 'pod case-worker-0': 'Failed', 'reason of Succeeded': 'JobSucceeded'}}
     assert {seen.field for seen in differential.explain(differential.differences(theirs, changed))[1]} == {'pod case-worker-0', 'reason of Succeeded'}

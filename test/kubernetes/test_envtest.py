@@ -1,6 +1,6 @@
 """Upstream's own envtest suite (pkg/controller.v1/pytorch/pytorchjob_controller_test.go of the training-operator 1.9.4), unmodified, on
-`muster operator`: the only file that is replaced is the one that starts upstream's operator (envtest/suite.go). It is compiled here; without
-Go or the network that fails.
+`muster operator`: the only file that is replaced is the one that starts upstream's operator (envtest/suite.go). The suite is compiled here; without
+Go or the network this fails.
 """
 import json
 import os
@@ -20,7 +20,7 @@ CASES = 7
 
 @pytest.fixture(scope='module')
 def suite(tmp_path_factory):
-    """(the program, the folder of its package)"""
+    """Returns (the program, the folder of its package)."""
     module, folder = upstream.module(), tmp_path_factory.mktemp('envtest')
     shutil.copytree(module / 'pkg', folder / 'pkg')
     for name in ('go.mod', 'go.sum'):
@@ -32,7 +32,8 @@ def suite(tmp_path_factory):
 
 @pytest.mark.heavy
 def test_all_cases_pass(cluster, served, suite, tmp_path):
-    """One of them changes the job that it has read, without a second try: where a status is written between the two, that is a conflict. It is repeated then."""
+    """All cases pass. One case updates the job that it has read, and does not try again: if the operator writes a status in between, that is a
+    conflict. The case is then repeated."""
     program, folder = suite
     operator = Operator(cluster.kubeconfig).start()
     try:

@@ -11,7 +11,7 @@ from cluster import HOST
 from jobs import LABEL
 from program import LIMIT_S, wait_for
 
-# How many pods go at once: 10,000 by hand.
+# How many pods are deleted at once; by hand 10,000.
 PODS = int(os.environ.get('MUSTER_PODS_GONE', 200))
 WORKERS, SIDE_BY_SIDE = 19, 8
 
@@ -29,7 +29,7 @@ def etcd(cluster, path, **body):
 
 @pytest.fixture()
 def full(cluster):
-    """Calls etcd full (its alarm NOSPACE, with which it refuses every write), or no longer."""
+    """Returns a function that sets etcd's alarm NOSPACE, with which etcd refuses every write, or clears it."""
     member = etcd(cluster, 'cluster/member/list')['members'][0]['ID']
 
     def call(is_full):
@@ -39,7 +39,8 @@ def full(cluster):
 
 
 def test_a_full_etcd_is_said_and_waited_for(jobs, operator, full):
-    """The job's first write is refused, with the server's reason; it is tried again at growing intervals, and nothing is made twice."""
+    """The job's first write is refused, and the log has the server's reason; the write is tried again at growing intervals, and nothing is created
+    twice."""
     jobs.create('a', workers=2)
     full(True)
     operator.start().wait_ready()
@@ -54,7 +55,8 @@ def test_a_full_etcd_is_said_and_waited_for(jobs, operator, full):
 
 @pytest.mark.parametrize('workers, fits', [(1, 54), (11, 53)])
 def test_names_of_63_characters(jobs, operator, workers, fits):
-    """The name of the last pod has 63; one more is too long for its Service, and is said before anything is made."""
+    """The name of the last pod has 63 characters; a job whose name has one more is too long for its Service, and this is reported before anything is
+    created."""
     operator.start().wait_ready()
     jobs.create('n' * fits, workers=workers)
     jobs.create('m' * (fits + 1), workers=workers)
@@ -65,7 +67,7 @@ def test_names_of_63_characters(jobs, operator, workers, fits):
 
 
 def test_all_pods_are_deleted_at_once(jobs, operator):
-    """Each is made again once, and counted once, whether its creation was answered or its answer came too late; the jobs go on."""
+    """Each pod is created again once, and counted once, whether the answer to its creation arrived or came too late; the jobs continue."""
     operator.start().wait_ready()
     names = [f'job-{number}' for number in range(PODS // (WORKERS + 1))]
     for name in names:
@@ -76,7 +78,7 @@ def test_all_pods_are_deleted_at_once(jobs, operator):
     count = len(names) * (WORKERS + 1)
     wait_for(lambda: len(uids()) == count, 'all pods', 4 * LIMIT_S)
     before = uids()
-    with concurrent.futures.ThreadPoolExecutor(SIDE_BY_SIDE) as pool:  # all in one request takes longer than an API server gives one
+    with concurrent.futures.ThreadPoolExecutor(SIDE_BY_SIDE) as pool:  # one request for all takes longer than an API server allows
         list(pool.map(lambda name: jobs.cluster.request('DELETE', f'{jobs.at("pods")}?labelSelector={LABEL}job-name={name}', {'gracePeriodSeconds': 0}), names))
     wait_for(lambda: len(uids()) == count and not set(uids().values()) & set(before.values()), 'all are made again', 4 * LIMIT_S)
     wait_for(lambda: operator.metrics()['created_pods_total'] >= 2 * count, 'the last answer is counted')
@@ -85,8 +87,8 @@ def test_all_pods_are_deleted_at_once(jobs, operator):
 
 
 def test_finished_pods_that_are_collected(jobs, operator):
-    """By force and without a word to their owner, as Kubernetes' pod garbage collection does it. A job that is over keeps its end and its counts, also
-    for an operator that comes later; one that runs goes on, with the rank made again.
+    """Pods are deleted by force and without a message to their owner, as Kubernetes' pod garbage collection does it. A job that is over keeps its end
+    and its counts, also for an operator that starts later; a running job continues, and its rank is created again.
     """
     operator.start().wait_ready()
     jobs.create('over', workers=2)

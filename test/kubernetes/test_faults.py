@@ -13,7 +13,7 @@ def names(cluster, namespace):
 
 
 def test_a_write_whose_answer_was_lost_is_told_as_unsure_and_not_repeated(cluster, namespace, proxy, through):
-    """On a connection that was used before, too, where curl by itself would send it again."""
+    """This also holds on a connection that was used before, where curl by itself would send the request again."""
     speaker = through('--under-way', 1)
     at = {'namespace': namespace}
     ok(speaker.call('create', CONFIG_MAPS, **at, body=config_map('first')))
@@ -66,7 +66,7 @@ def test_what_the_server_did_not_do_is_repeated(cluster, namespace, proxy, throu
 
 
 def test_a_storm_passes(cluster, namespace, proxy, through):
-    """Two hundred creates, sixty times 429: all are there, each once."""
+    """Of two hundred creates, sixty are answered with 429: every object exists in the end, and was created once."""
     speaker = through()
     proxy.add(Refuse('POST', MAPS, status=429, reason='TooManyRequests', retry_after=0, times=60))
     calls = [speaker.send('create', CONFIG_MAPS, namespace=namespace, timeout_ms=120000, body=config_map(f'm-{i:03}')) for i in range(200)]
@@ -137,7 +137,7 @@ def test_pages_where_the_server_streams_no_lists(namespace, proxy, through):
 def test_trouble_is_told_and_ends(namespace, proxy, through):
     speaker = through()
     proxy.add(Refuse('GET', 'watch=true', status=403, reason='Forbidden', times=2))
-    proxy.add(Cut('GET', 'watch=true', times=3))  # of what only reads, curl repeats some by itself
+    proxy.add(Cut('GET', 'watch=true', times=3))  # curl itself repeats some requests that only read
     watch = speaker.watch(CONFIG_MAPS, namespace=namespace)
     told = [speaker.next(watch) for _ in range(3)]
     assert [(news['news'], news['code']) for news in told] == [('TROUBLE', -12)] * 2 + [('TROUBLE', UNAVAILABLE)]
@@ -180,7 +180,7 @@ def test_urgent_lanes_go_first(namespace, proxy, through):
     for lane in ('events', 'events', 'parts', 'jobs', 'parts'):
         calls.append(speaker.send('get', PODS, namespace=namespace, name=lane, lane=lane))
     calls.append(speaker.send('get', PODS, namespace=namespace, name='lease', lane='lease'))
-    speaker.answer(calls[-1])  # it waits for nobody
+    speaker.answer(calls[-1])  # it waits for no other request
     first.release.set()
     for call in calls[:-1]:
         speaker.answer(call)
@@ -189,7 +189,7 @@ def test_urgent_lanes_go_first(namespace, proxy, through):
 
 
 def test_a_restarted_server_is_found_again(cluster, namespace, speakers):
-    """The API server and then etcd are killed: the watch says so, and goes on."""
+    """The API server and then etcd are killed: the watch reports it, and continues."""
     speaker = speakers('--kubeconfig', cluster.kubeconfig)
     at = {'namespace': namespace}
     watch = speaker.watch(CONFIG_MAPS, **at)
@@ -204,6 +204,6 @@ def test_a_restarted_server_is_found_again(cluster, namespace, speakers):
     cluster.start_server()
     answer = speaker.answer(waiting)
     assert answer['code'] in (0, UNAVAILABLE), answer
-    if answer['code']:  # its ten tries were over before the server was back
+    if answer['code']:  # its ten tries ended before the server was back
         ok(speaker.call('create', CONFIG_MAPS, **at, timeout_ms=60000, body=config_map('a')))
     assert speaker.next(watch, 'OBJECT')['object']['metadata']['name'] == 'a'

@@ -1,5 +1,5 @@
-"""Faulty bodies (faulty.py) to the embedded cluster and a real API server: the same codes, and the same reasons at the same fields. The
-sentences may differ."""
+"""Faulty bodies (faulty.py) to the embedded cluster and a real API server: the codes are the same, and so are the reasons and fields. The sentences
+may differ."""
 import json
 import re
 
@@ -10,18 +10,18 @@ from raw import Raw
 from test_verbs import BOTH, sides  # noqa: F401 (a fixture)
 
 GROUPS = {'pytorchjobs': ('/apis/kubeflow.org/v1', 'kubeflow.org/v1')}
-# What an API server takes of a job, and its operator refuses later: here it is said at once.
+# A job that an API server accepts, and its operator refuses later: the embedded cluster refuses it at once.
 OF_AN_OPERATOR = (422, 201)
 # {body: (the embedded cluster's code, the real one's)}: docs/differences.md, "The embedded API and an API server".
 CODES = {
-    'claim: selector': (201, 422), 'claim: selector operator': (201, 422),  # there is nothing to select from
+    'claim: selector': (201, 422), 'claim: selector operator': (201, 422),  # the embedded cluster has nothing to select from
     'map: no value': (422, 201),
-    'secret: account without a name': (201, 422),  # there are no accounts
+    'secret: account without a name': (201, 422),  # the embedded cluster has no accounts
     'pod: grace period below 0': (422, 201), 'pod: pull secret without a name': (422, 201),
-    'pod: priority class': (201, 403), 'pod: preemption policy': (201, 403),  # there are no priorities
+    'pod: priority class': (201, 403), 'pod: preemption policy': (201, 403),  # the embedded cluster has no priorities
     **dict.fromkeys(('job: no containers', 'job: another container', 'job: elastic bounds', 'job: job name', 'job: request above the limit'), OF_AN_OPERATOR),
 }
-# Bodies of which something is said at another field, or for another reason.
+# Bodies for which the two report another field or another reason.
 OWN_CAUSES = {
     'claim: no spec', 'claim: storage 0', 'claim: storage below 0', 'claim: data source without a name', 'map: too large', 'secret: key',
     'event: event time alone', 'pod: no spec', 'pod: container name of an init container', 'pod: container port 0',
@@ -34,7 +34,7 @@ OWN_CAUSES = {
 
 @pytest.fixture(scope='module')
 def answers(sides):  # noqa: F811
-    """{body: [the embedded cluster's answer, the real one's]}"""
+    """Returns {body: [the embedded cluster's answer, the real one's]}."""
     return {name: answer for name, *answer in zip(faulty.BODIES, *(list(send_all(sides(kind))) for kind in BOTH))}
 
 
@@ -47,13 +47,14 @@ def send_all(side):
 
 
 def causes(answer):
-    """{(field, reason)}, map[key] as map.key. What the real one says of jobs beside the point is left out."""
+    """Returns {(field, reason)}, with map[key] written as map.key. Causes of the real API server that are not about a field of the job are left
+    out."""
     found = answer.json['details'].get('causes', []) if answer.code == 422 else []
     return {(re.sub(r'\[([^\]]*[^\]\d][^\]]*)\]', r'.\1', cause['field']), cause['reason']) for cause in found if cause['field'] != '<nil>'}
 
 
 def fit(ours, theirs):
-    """Each has one of the other side; ours may lie below it, where theirs is about a whole map."""
+    """Whether each cause matches one of the other side; ours may be about a part of a map where theirs is about the whole map."""
     def is_same(one, other):
         return one[1] == other[1] and (one[0] == other[0] or one[0].startswith((f'{other[0]}.', f'{other[0]}[')))
     return all(any(is_same(one, other) for other in theirs) for one in ours) and all(any(is_same(one, other) for one in ours) for other in theirs)
@@ -74,7 +75,7 @@ def test_the_list_of_differences_is_of_bodies_that_are_sent():
 
 
 def test_the_words_that_are_an_api_servers(answers):
-    """Of services, events and pods the sentences that its clients know by heart."""
+    """For Services, events and pods the sentences that clients of an API server rely on are the same."""
     for name in ('service: no ports', 'service: port 70000', 'service: protocol', 'service: service type', 'event: about an object elsewhere',
                  'pod: probe of nothing'):
         ours, theirs = ([cause['message'] for cause in answer.json['details']['causes']] for answer in answers[name])

@@ -93,7 +93,7 @@ def map_named(name):
     (claim_with(accessModes=[]), 'spec.accessModes', 'Required'),
 ], ids=lambda each: each if isinstance(each, str) else '')
 def test_a_cause_is_known_by_its_field_and_reason(place, made, field, reason):
-    """The sentences are ours: programs go by these two, and by what refuses."""
+    """The sentences are muster's: programs use the field, the reason and the kind of the object."""
     plural, body = made
     answer = place.raw('POST', place.path(plural), {'apiVersion': 'v1', 'metadata': {'name': 'x'}, **body})
     details = answer.json['details']
@@ -110,7 +110,7 @@ def test_a_cause_is_known_by_its_field_and_reason(place, made, field, reason):
     (('configmaps', {'kind': 'ConfigMap', 'data': {'a': 'b'}, 'binaryData': {'a': 'Yg=='}}), 'Invalid'),
 ], ids=lambda each: each if isinstance(each, str) else each[1]['kind'])
 def test_what_cannot_work_is_refused(place, made, reason):
-    """A Service without ports, a claim without storage, a key that is there twice."""
+    """A Service without ports, a claim without storage, and a key that appears twice are refused."""
     plural, body = made
     answer = place.raw('POST', place.path(plural), {'apiVersion': 'v1', 'metadata': {'name': 'x'}, **body})
     assert (answer.code, answer.json['reason'], answer.json['details']['kind']) == (422, 'Invalid', body['kind']), answer.text
@@ -124,7 +124,7 @@ def test_what_is_being_deleted_gets_no_finalizer_more(place):
     assert place.raw('DELETE', at).code == 200
     answer = place.raw('PATCH', at, {'metadata': {'finalizers': ['example.com/one', 'example.com/two', 'example.com/three']}}, MERGE)
     message = 'Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"example.com/three", "example.com/two"}'
-    causes = answer.json['details']['causes']  # the API server says it twice
+    causes = answer.json['details']['causes']  # the API server lists it twice
     expected = {'reason': 'FieldValueForbidden', 'field': 'metadata.finalizers', 'message': message}
     assert answer.code == 422 and all(cause == expected for cause in causes), answer.text
     assert place.raw('PATCH', at, {'data': {'a': 'b'}}, MERGE).code == 200
@@ -290,7 +290,7 @@ def test_a_list_of_exactly_a_version(place):
 
 @pytest.mark.parametrize('kind', BOTH[:1])
 def test_an_older_state_is_not_kept(place):
-    """A real API server keeps it for five minutes, and says the same after that."""
+    """A real API server keeps an older state for five minutes, and gives the same answer after that."""
     version = place.raw('GET', place.maps).json['metadata']['resourceVersion']
     place.raw('POST', place.maps, config_map('b'))
     answer = place.raw('GET', f'{place.maps}?resourceVersion={version}&resourceVersionMatch=Exact')
@@ -298,7 +298,7 @@ def test_an_older_state_is_not_kept(place):
 
 
 def watched(place, query):
-    """What a watch of a second tells."""
+    """Returns the events of a watch of one second."""
     lines = place.raw('GET', f'{place.maps}?watch=1&timeoutSeconds=1&fieldSelector=metadata.name=a&{query}').lines
     return [(line['type'], line['object']['metadata'].get('name')) for line in lines]
 
@@ -326,7 +326,8 @@ SERVED = ['configmaps', 'events', 'persistentvolumeclaims', 'pods', 'secrets', '
 @both
 @pytest.mark.parametrize('version', ['v1', 'v1beta1'])
 def test_metadata_alone(place, version):
-    """What metadata.k8s.io clients of Go (informers of garbage collectors, Argo, Velero) ask for: protobuf first, which is not spoken here."""
+    """The requests of metadata.k8s.io clients in Go (informers of garbage collectors, Argo, Velero) get metadata alone; they prefer protobuf, which
+    muster does not speak."""
     whole = place.raw('GET', f'{place.maps}/a').json
     one = place.raw('GET', f'{place.maps}/a', accept=f'{form("PartialObjectMetadata", version)},application/json').json
     assert one == {'kind': 'PartialObjectMetadata', 'apiVersion': f'meta.k8s.io/{version}', 'metadata': whole['metadata']}
@@ -403,7 +404,7 @@ def test_media_types_that_json_is_one_of(place, accept):
 @pytest.mark.parametrize('kind', BOTH[:1])
 @pytest.mark.parametrize('media', ['application/*', 'Application/JSON', 'APPLICATION/Json;charset=UTF-8'])
 def test_media_types_as_rfc_9110_has_them(place, media):
-    """A real API server takes only its own spelling."""
+    """A real API server accepts only its own spelling."""
     assert place.raw('GET', f'{place.maps}/a', accept=media).code == 200
     if '*' not in media:
         assert place.raw('POST', place.maps, config_map('b'), media).code == 201
@@ -411,7 +412,7 @@ def test_media_types_as_rfc_9110_has_them(place, media):
 
 @pytest.mark.parametrize('kind', BOTH[:1])
 def test_protobuf_is_not_spoken(place):
-    """Clients that ask for it first take JSON; who wants nothing else is told."""
+    """Clients that prefer protobuf accept JSON; a client that accepts nothing else gets an error."""
     first = f'{form("PartialObjectMetadata", kind=PROTOBUF)},{PARTIAL},application/json'
     assert place.raw('GET', f'{place.maps}/a', accept=first).json['kind'] == 'PartialObjectMetadata'
     answer = place.raw('GET', f'{place.maps}/a', accept=PROTOBUF)
@@ -429,7 +430,7 @@ DEADLINE = 'Pod "p" is invalid: spec.activeDeadlineSeconds: Invalid value: {}'
 
 @pytest.fixture()
 def pod(place):
-    """It is bound to a node that is not there: nobody runs it."""
+    """Creates a pod on a node that does not exist, so that nothing runs it; returns its path."""
     spec = {'nodeName': 'nowhere', 'activeDeadlineSeconds': 100, 'tolerations': [{'key': 'k', 'operator': 'Exists'}],
             'containers': [{'name': 'c', 'image': 'none', 'command': ['sleep', '1000']}]}
     assert place.raw('POST', place.path('pods'), {'metadata': {'name': 'p'}, 'spec': spec}).code == 201
@@ -472,7 +473,7 @@ def test_what_may_change_of_a_pod(place, pod):
         assert answer.code == 200, answer.text
     whole = place.raw('GET', pod).json
     assert whole['spec']['activeDeadlineSeconds'] == 50 and len(whole['spec']['tolerations']) >= 2
-    del whole['spec']['restartPolicy']  # a default, which comes back
+    del whole['spec']['restartPolicy']  # a default value, which is set again
     del whole['metadata']['resourceVersion']
     whole['metadata']['labels'] = {'l': 'v'}
     answer = place.raw('PUT', pod, whole)
@@ -527,14 +528,14 @@ def test_an_update_of_a_custom_resource_says_its_version(place):
     made['metadata']['resourceVersion'] = version
     made['metadata']['labels'] = {'l': 'v'}
     answer = place.raw('PUT', f'{jobs}/j', made)
-    assert answer.code in (200, 409), answer.text  # a controller may have been faster
+    assert answer.code in (200, 409), answer.text  # a controller may have written it first
 
 
 # ---- the node ----
 
 @pytest.mark.parametrize('kind', BOTH[:1])
 def test_a_node_that_is_deleted_comes_back(place):
-    """It is this machine. A kubelet registers itself when it starts anew."""
+    """The node is this machine. A kubelet, too, registers itself when it starts again."""
     node = place.raw('GET', '/api/v1/nodes').json['items'][0]['metadata']
     assert place.raw('PATCH', f'/api/v1/nodes/{node["name"]}', {'spec': {'unschedulable': True}}, MERGE).code == 200
     assert place.raw('DELETE', f'/api/v1/nodes/{node["name"]}').code == 200
@@ -582,7 +583,7 @@ def test_the_python_client_reads_nodes_and_the_version(place):
     assert all(told['version'].values()), told
 
 
-# The real API server forwards to kubelets, and there is none.
+# The real API server forwards to kubelets, which this test does not have.
 @pytest.mark.parametrize('kind', BOTH[:1])
 def test_the_python_client_runs_commands_and_forwards_ports(place):
     spec = {'containers': [{'name': 'c', 'image': 'none', 'command': [sys.executable, '-c', ECHO]}]}
@@ -673,7 +674,7 @@ def test_all_and_a_service_are_shown_whole(place, kubectl):
 
 @pytest.mark.parametrize('kind', BOTH[:1])
 def test_debug_says_what_there_is_instead(place, kubectl):
-    """It panicked at a NotFound without details, and at a pod without a security context."""
+    """kubectl panicked when a NotFound had no details, and when a pod had no security context."""
     spec = {'containers': [{'name': 'c', 'image': 'none', 'command': ['sleep', '1000']}]}
     place.raw('POST', place.path('pods'), {'metadata': {'name': 'p'}, 'spec': spec})
     refused = kubectl.attempt('debug', 'p', '--image=none')
@@ -690,7 +691,7 @@ WATCHERS, CHANGES, CHANGE_BYTES = 50, 8, 700_000
 
 
 def watch_and_do_not_read(place):
-    """A connection that has taken no more than the head of a watch."""
+    """Returns a connection that has read only the head of a watch."""
     plain = socket.socket()
     plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     plain.connect(('127.0.0.1', place.raw.port))

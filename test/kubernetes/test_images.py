@@ -1,4 +1,4 @@
-"""The images of deploy/images. The operator's image has all that the operator needs, and nothing else: no shared library, no shell, a user
+"""The images of deploy/images. The operator's image has everything that the operator needs, and nothing else: no shared library, no shell, a user
 without rights."""
 import subprocess
 
@@ -10,13 +10,13 @@ from program import SOURCE
 pytestmark = pytest.mark.heavy  # curl and GnuTLS are compiled, once
 MOST_BYTES = 10_000_000
 NAME = 'kubernetes.default.svc'
-# As a container has it: a root of its own, with a /proc, which is gone with the process.
+# As in a container: the program has its own root with a /proc, which disappears with the process.
 ENTER = 'mount --rbind /proc "$0/proc" && exec chroot --userspec=65532:65532 "$0" /muster-operator "$@"'
 
 
 @pytest.fixture(scope='module')
 def root(tmp_path_factory):
-    """The operator's root file system, and what it weighs."""
+    """Returns the operator's root file system, and its size in bytes."""
     folder = tmp_path_factory.mktemp('image') / 'root'
     made = subprocess.run([SOURCE / 'deploy/images/operator', folder], stdout=subprocess.PIPE, text=True, check=True)
     return folder, int(made.stdout)
@@ -32,7 +32,7 @@ def test_it_is_one_small_program(root):
 
 
 def test_it_runs_with_nothing_else(root, cluster, served, namespace):
-    """In a root of its own, over TLS, by a name that only its /etc/hosts has."""
+    """The operator runs in its own root, over TLS, with a name that only its /etc/hosts has."""
     folder, _ = root
     (folder / 'etc/hosts').write_text(f'127.0.0.1 {NAME}\n')
     config = cluster.write_kubeconfig('in-the-image', f'https://{NAME}:{cluster.port}')

@@ -35,7 +35,8 @@ def wait_running(cluster, name, count):
 
 
 def older(objects):
-    """What a version before might have had: a definition that knows nothing of elasticPolicy and counters, an operator with another flag, both at once."""
+    """Changes the objects to those of an older version: a definition without elasticPolicy and counters, and an operator with another flag and
+    without an update strategy."""
     version = objects['CustomResourceDefinition', 'pytorchjobs.kubeflow.org']['spec']['versions'][0]['schema']['openAPIV3Schema']['properties']
     del version['spec']['properties']['elasticPolicy'], version['status']['properties']['counters']
     spec = objects['Deployment', 'muster-operator']['spec']
@@ -44,7 +45,7 @@ def older(objects):
 
 
 def test_an_upgrade_while_jobs_run(cluster, kubectl):
-    """Over a version before: pods go on, jobs that it stored are read, and never are two operators there at once."""
+    """An older version is upgraded: pods continue, jobs that it stored are read, and there are never two operators at once."""
     install_operator(cluster, kubectl, change=older)
     create(kubectl, 'ended', Master=rank(1, 'true'))
     assert wait_end(cluster, kubectl, 'ended') == 'Succeeded'
@@ -65,7 +66,7 @@ def test_an_upgrade_while_jobs_run(cluster, kubectl):
 
 
 def test_pods_with_webhooks_are_exchanged_and_no_request_fails(cluster, kubectl):
-    """Jobs are created all the time, one after the other, as if."""
+    """Jobs are created all the time, one after the other, in dry runs."""
     install_operator(cluster, kubectl, overlay='webhook', replicas=2)
     text = json.dumps(job('as-if', Master=rank(1, 'true')))
     wait_for(lambda: kubectl.attempt('create', '--dry-run=server', '-f', '-', text=text).returncode == 0, 'webhooks are asked')
@@ -78,12 +79,13 @@ def test_pods_with_webhooks_are_exchanged_and_no_request_fails(cluster, kubectl)
 
 
 def leader(cluster):
-    """The name of the pod that leads."""
+    """Returns the name of the pod that leads."""
     return cluster.request('GET', LEASE)['spec']['holderIdentity'].partition('_')[0]
 
 
 def test_a_leader_is_killed(cluster, kubectl):
-    """Its process: the other one takes over. Requests to the pod that is gone fail until the nodes know that, and are sent again by whoever sent them."""
+    """The leader's process is killed, and the other operator takes over. Requests to the dead pod fail until the nodes notice; clients send them
+    again."""
     install_operator(cluster, kubectl, overlay='webhook', replicas=2)
     first = wait_for(lambda: leader(cluster), 'one leads')
     os.kill(main_process(cluster, first, 'muster-system'), signal.SIGKILL)
@@ -96,7 +98,7 @@ def test_a_leader_is_killed(cluster, kubectl):
 
 
 def test_from_webhooks_back(cluster, kubectl):
-    """Where nobody took the webhooks away no job can be created: the operator's log has the command, and the page the rest."""
+    """If the webhooks are not removed, no job can be created: the operator's log has the command for that, and the page has the others."""
     install_operator(cluster, kubectl, overlay='webhook', replicas=2)
     create(kubectl, 'stays', version='v1beta2', Master=rank(1, *STAY))
     wait_running(cluster, 'stays', 1)
@@ -116,7 +118,7 @@ def test_from_webhooks_back(cluster, kubectl):
 
 
 def test_the_operator_is_removed_and_then_all(cluster, kubectl):
-    """Jobs run on without it, and go with their definition; nothing of it is left, and it can be installed anew."""
+    """Jobs continue without the operator, and are deleted with their definition; nothing is left, and it can be installed again."""
     install_operator(cluster, kubectl, overlay='webhook', replicas=2)
     create(kubectl, 'orphan', Master=rank(1, *STAY), Worker=rank(1, *STAY))
     wait_running(cluster, 'orphan', 2)

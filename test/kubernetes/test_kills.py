@@ -21,7 +21,7 @@ class WithoutNodes(World):
         self.jobs.create(name, workers=WORKERS, policy='ExitCode', run={'cleanPodPolicy': 'All'})
 
     def say(self, name, phase, code=None):
-        """False: the pod is gone by now."""
+        """Writes the pod's phase; returns False if the pod does not exist any more."""
         try:
             self.jobs.set_phase(name, phase, code)
         except urllib.error.HTTPError as refused:
@@ -30,7 +30,8 @@ class WithoutNodes(World):
         return True
 
     def serve(self):
-        """What a kubelet does. A server that was killed within a deletion leaves a pod that is marked, which a cluster's garbage collection ends."""
+        """Does a kubelet's work. A server that was killed within a deletion leaves a pod that is marked; a cluster's garbage collection would remove
+        it."""
         for name, pod in self.jobs.list('pods').items():
             if 'deletionTimestamp' in pod['metadata']:
                 self.delete_at_once(name)
@@ -41,7 +42,7 @@ class WithoutNodes(World):
         self.delete_pod(name, {'gracePeriodSeconds': 0})
 
     def kill_pod(self):
-        """Deleted at once, or, once in its life, killed by a signal that is tried again."""
+        """Deletes a pod at once, or, once in its life, writes that a signal has killed it, after which it is tried again."""
         names = [name for name, phase in self.judge.phases().items() if phase == 'Running']
         name = self.chance.choice(sorted(names)) if names else None
         if name and name not in self.failed and self.chance.random() < 0.5:
@@ -52,7 +53,7 @@ class WithoutNodes(World):
         return name
 
     def end_master(self, name):
-        """Once all its pods are there."""
+        """Ends the master when all pods of its job run."""
         pods = self.jobs.list('pods', name)
         running = [pod for pod in pods.values() if pod['status']['phase'] in ('Running', 'Succeeded')]
         if len(running) == 1 + WORKERS:

@@ -12,12 +12,12 @@ from proxy import Cut, Proxy
 LEASE = 'muster-operator'
 LEASE_S, DEADLINE_S, RETRY_S = 8, 5, 1
 LOST = 69
-# How often each way to lose a leader is tried; the table of times is printed.
+# How many times each way to lose a leader is tried; the test prints the times.
 TIMES = int(os.environ.get('MUSTER_FAILOVERS', 1))
 
 
 class Pair:
-    """Operators of one namespace that share a Lease, each behind a proxy of its own."""
+    """Operators of one namespace that share a Lease, each behind its own proxy."""
 
     def __init__(self, cluster, jobs):
         self.cluster, self.jobs, self.made = cluster, jobs, []
@@ -51,7 +51,7 @@ def leads(operator):
 
 
 def takes_over(pair, other, begin, number):
-    """Seconds until the other one leads; it makes a job's pods then."""
+    """Returns the seconds until the other operator leads; it must then create a job's pods."""
     wait_for(lambda: leads(other), 'the other one leads')
     took = time.monotonic() - begin
     pair.jobs.create(f'after-{number}')
@@ -60,7 +60,7 @@ def takes_over(pair, other, begin, number):
 
 
 def start_two(pair):
-    """(leader, its proxy, the other one)"""
+    """Returns (leader, its proxy, the other operator)."""
     first, proxy = pair.add()
     wait_for(lambda: leads(first), 'the first one leads')
     second, _ = pair.add()
@@ -85,7 +85,7 @@ def test_at_sigterm_the_lease_is_given_up(pair):
     begin = time.monotonic()
     assert first.end(signal.SIGTERM) == 0
     wait_for(lambda: leads(second), 'the other one leads')
-    assert time.monotonic() - begin < DEADLINE_S  # it has not waited for the Lease to run out
+    assert time.monotonic() - begin < DEADLINE_S  # it has not waited until the Lease ran out
     assert pair.lease()['leaseTransitions'] >= 1
     assert second.end() == 0 and pair.lease()['holderIdentity'] == ''
 
@@ -102,7 +102,7 @@ def test_the_leader_is_killed(pair, number):
 
 @pytest.mark.parametrize('number', range(TIMES))
 def test_a_woken_leader_sends_nothing(pair, number):
-    """Stopped with jobs in its hands; it comes to itself when another one leads."""
+    """The leader is stopped while it works on jobs, and wakes when the other operator leads."""
     first, proxy, second = start_two(pair)
     for job in range(5):
         pair.jobs.create(f'job-{job}', workers=3)
@@ -121,7 +121,7 @@ def test_a_woken_leader_sends_nothing(pair, number):
 
 @pytest.mark.parametrize('number', range(TIMES))
 def test_a_leader_that_is_cut_off_ends(pair, number):
-    """Before another one may begin."""
+    """It ends before another operator may begin."""
     first, proxy, second = start_two(pair)
     begin = time.monotonic()
     for method in ('GET', 'PUT', 'POST', 'PATCH', 'DELETE'):

@@ -13,13 +13,13 @@ def operator(cluster, jobs, proxy, operators):
 
 
 def told(jobs, name):
-    """{reason: how often}"""
+    """Returns {reason: how often}."""
     return {reason: sum(e['count'] for e in jobs.events(name) if e['reason'] == reason) for reason in jobs.reasons(name)}
 
 
 @pytest.mark.parametrize('fault', [Lose, AskAgain])
 def test_what_was_written_is_counted_and_told(jobs, operator, proxy, fault):
-    """Of a whole life: the first status, both pods and Services, the end, and the deletions."""
+    """This holds for a whole life: the first status, both pods and Services, the end, and the deletions."""
     status = '/pytorchjobs/a/status'
     faults = [fault('PUT', status), fault('POST', '/pods$', times=2), fault('POST', '/services$', times=2), fault('DELETE', '/pods/', times=2),
               fault('POST', '/events$', times=4)]

@@ -34,7 +34,7 @@ def test_the_operator_runs_from_its_image_with_its_own_rights(cluster, kubectl, 
 
 @pytest.mark.parametrize('backend', ['gloo', 'muster'])
 def test_mnist_trains_in_four_pods(cluster, kubectl, operator, volumes, backend):
-    """Master 1 and Worker 3 find each other by the names of their Services, and average; the Master leaves the model in a claim."""
+    """A Master and three Workers find each other by the names of their Services, and average; the Master saves the model in a claim."""
     name = f'mnist-{backend}'
     volumes.make(f'{name}-model')
     volumes.claim(f'{name}-model')
@@ -49,7 +49,8 @@ def test_mnist_trains_in_four_pods(cluster, kubectl, operator, volumes, backend)
 
 
 def test_secrets_and_config_maps_are_there(cluster, kubectl, operator):
-    """As variables and as files, a scratch folder, and memory for workers of a data loader. The operator's log has no secret."""
+    """They are present as variables and as files, and so are a scratch folder and memory for workers of a data loader. The operator's log has no
+    secret."""
     kubectl('create', 'secret', 'generic', 'minio', '--from-literal=key=s3cret', '--from-literal=user=me')
     kubectl('create', 'configmap', 'settings', '--from-literal=train.ini=lr=0.1')
     volumes = {'/vault': ('vault', {'secret': {'secretName': 'minio'}}), '/settings': ('settings', {'configMap': {'name': 'settings'}}),
@@ -64,7 +65,7 @@ def test_secrets_and_config_maps_are_there(cluster, kubectl, operator):
 
 
 def test_each_index_has_a_claim_of_its_own(cluster, kubectl, operator, volumes):
-    """volumeClaimTemplates: what a rank wrote is there for the same index of the next job of that name, and for no other."""
+    """volumeClaimTemplates: the data that a rank wrote is present for the same index of the next job of that name, and for no other index."""
     for at in range(3):
         volumes.make(f'disk-{at}', kind='disks')
     template = {'metadata': {'name': 'data'}, 'spec': volumes.wants('disks')}
@@ -84,7 +85,7 @@ def test_each_index_has_a_claim_of_its_own(cluster, kubectl, operator, volumes):
 
 
 def test_names_of_the_ddp_tutorial(cluster, kubectl, operator):
-    """NAME-master-0 and NAME-worker-N are names of the pods themselves: each rank finds each other one, and its own."""
+    """NAME-master-0 and NAME-worker-N are names of the pods themselves: each rank finds every other rank, and itself."""
     ranks = ['ddp-master-0', *(f'ddp-worker-{at}' for at in range(3))]
     script = f"""
 import os, socket, time

@@ -16,7 +16,7 @@ from program import BUILD, LIMIT_S, SOURCE, turns, wait_for
 from volumes import Volumes
 
 pytestmark = [pytest.mark.heavy, pytest.mark.skipif(node.missing() is not None, reason=str(node.missing()))]
-SEEN = ('/usr', '/etc/alternatives', '/etc/ld.so.cache')  # of this machine, in the workers' pods
+SEEN = ('/usr', '/etc/alternatives', '/etc/ld.so.cache')  # folders of this machine in the workers' pods
 MASTER, WORKERS = 'elasticdl-zoo-master', 'zoo-edljob-worker-'
 SLOW_S = 2
 MEMBER = 'system:serviceaccount:elastic:default'
@@ -38,7 +38,7 @@ def coordinator_image(folder):
 
 @pytest.fixture(scope='module')
 def member(cluster):
-    """kubectl of a namespace's own account, which has what deploy/elasticdl-rbac.yaml gives it."""
+    """Returns kubectl with the namespace's own account, which has the rights of deploy/elasticdl-rbac.yaml."""
     kubectl = Kubectl(cluster.kubeconfig)
     install_operator(cluster, kubectl)
     cluster.namespace('elastic')
@@ -47,8 +47,8 @@ def member(cluster):
 
 
 def zoo(folder, epochs, pause_s, *more, name='zoo'):
-    """`more`: further flags. ElasticDL's commands, in a folder of their own: the example of `zoo init`, slower (while there is a file `slow` beside it, by
-    SLOW_S a step), and the file that `train` writes for a cluster."""
+    """Runs ElasticDL's commands in a separate folder, and returns the file that `train` writes for a cluster. The job is the example of `zoo init`,
+    with a pause in each step (SLOW_S while the folder has a file `slow`). `more`: further flags."""
     def elasticdl(*words):
         done = subprocess.run([BUILD / 'bin/elasticdl', *words], cwd=folder, capture_output=True, text=True, timeout=LIMIT_S, check=False)
         assert done.returncode == 0, done.stderr
@@ -70,7 +70,7 @@ def pod(cluster, name):
 
 
 def is_made_again(cluster, name, before):
-    """Another pod has that name than the one whose uid is `before`; between the two there is none."""
+    """Whether a pod of that name exists whose uid is not `before`. For a moment there may be no pod."""
     pods = cluster.request('GET', f'/api/v1/namespaces/elastic/pods?fieldSelector=metadata.name%3D{name}')['items']
     return bool(pods) and pods[0]['metadata']['uid'] != before
 
@@ -80,7 +80,7 @@ def get_job(cluster, name):
 
 
 def has_ended(cluster, name):
-    """The condition with which the job has; None: it goes on."""
+    """Returns the condition with which the job has ended, or None if it continues."""
     cluster.check_alive()
     conditions = get_job(cluster, name).get('status', {}).get('conditions', [])
     return next((c for c in conditions if c['type'] in ('Succeeded', 'Failed')), None)
@@ -88,7 +88,8 @@ def has_ended(cluster, name):
 
 @pytest.mark.sample
 def test_an_elastic_job_trains_while_all_of_it_is_killed(cluster, member, tmp_path):
-    """A worker, then the coordinator's container, and one worker more: each record counts once, and the tutorial's table is what kubectl shows."""
+    """A worker is killed, then the coordinator's container, and one worker is added: each record counts once, and kubectl shows the tutorial's
+    table."""
     member('create', '-f', '-', text=zoo(tmp_path, epochs=2, pause_s=0.2))
     names = [MASTER, WORKERS + '0', WORKERS + '1']
 
@@ -117,20 +118,20 @@ def test_an_elastic_job_trains_while_all_of_it_is_killed(cluster, member, tmp_pa
 
 
 def coordinator_status(journals):
-    """What the coordinator says in the folder of its volume; {}: nothing yet."""
+    """Returns the status that the coordinator writes into the folder of its volume; {} if it has not written one yet."""
     found = list(journals.glob('*/status.json'))
     assert len(found) < 2, found
     return json.loads(found[0].read_text()) if found else {}
 
 
 def folder_volume(cluster, name, base):
-    """(what --journal_volume is, the folder of this machine that it is): a folder of the node."""
+    """Makes a folder on the node. Returns (the value of --journal_volume, the folder on this machine)."""
     (base / name).mkdir()
     return f'host_path={base / name}', base / name
 
 
 def claim_volume(cluster, name, base):
-    """The same, by a claim that is bound to a disk of the node."""
+    """Returns the same for a claim that is bound to a disk of the node."""
     volumes = Volumes(cluster, base, 'elastic')
     volumes.make(name, node='node')
     volumes.claim(name)
@@ -143,7 +144,7 @@ def find_claim(cluster, name):
 
 
 def end_coordinator(cluster, way, master):
-    """It is killed, deleted or evicted; waits until its container, or its pod, is another one."""
+    """Kills, deletes or evicts the coordinator; waits until it has another container, or another pod."""
     before = pod(cluster, master)
     path, uid = f'/api/v1/namespaces/elastic/pods/{master}', before['metadata']['uid']
     if way == 'kill':
@@ -161,8 +162,8 @@ def end_coordinator(cluster, way, master):
 
 @pytest.mark.parametrize(('volume', 'ways'), [(folder_volume, ('delete',)), (folder_volume, ('evict',)), (claim_volume, ('kill', 'delete'))])
 def test_a_journal_on_a_volume_outlives_its_pod(cluster, member, tmp_path, volume, ways):
-    """The coordinator is deleted, evicted or killed in the middle: another one goes on where the journal ends, its workers train on meanwhile and none is
-    made anew, and each record counts once. Steps are slow until then, so that it is the middle on a busy machine, too."""
+    """The coordinator is deleted, evicted or killed in the middle: another one continues where the journal ends, its workers train meanwhile and none
+    is created again, and each record counts once. Steps are slow until then, so that this is also the middle on a busy machine."""
     name, slow = f'kept-{"-".join(ways)}', tmp_path / 'slow'
     slow.touch()
     master, (flag, journals) = f'elasticdl-{name}-master', volume(cluster, f'journals-{name}', tmp_path)
@@ -193,7 +194,8 @@ def test_a_journal_on_a_volume_outlives_its_pod(cluster, member, tmp_path, volum
 
 
 def test_a_coordinator_that_has_failed_is_not_started_again(cluster, member, tmp_path):
-    """By rules of its container, which the operator adds where the API server has them; one that was killed is (above)."""
+    """Its container has restart rules, which the operator adds if the API server has them; a coordinator that was killed is started again (see
+    above)."""
     member('create', '-f', '-', text=zoo(tmp_path, epochs=1, pause_s=0, name='wrong').replace('--progress', '--no-such-option'))
 
     end = wait_for(lambda: has_ended(cluster, 'wrong'), 'the job has ended')

@@ -14,7 +14,7 @@ from node_jobs import node_cluster, rank
 from program import wait_for
 
 pytestmark = [pytest.mark.heavy, pytest.mark.skipif(node.missing() is not None, reason=str(node.missing()))]
-# It needs a moment to end, in which a second one would be seen; where its file is there, it has succeeded.
+# A rank needs a moment to end, in which a second container would be noticed; when its file exists, it succeeds.
 ENDS = '/ends'
 SCRIPT = f'trap "sleep 0.5; exit 143" TERM; until [ -e {ENDS}/$0 ]; do sleep 1 & wait $!; done'
 
@@ -34,7 +34,7 @@ def containers(cluster):
 
 
 def make_job(cluster, namespace, name, ends, script=SCRIPT, **spec):
-    """Its ranks run until a file of its name lies in the folder `ends`."""
+    """Creates a job whose ranks run until the folder `ends` has a file of the job's name."""
     def replica(count):
         return rank(count, 'sh', '-c', script, name, policy='ExitCode', volumes={ENDS: ('ends', {'hostPath': {'path': str(ends)}})},
                     container={'resources': {'requests': {'cpu': '20m'}}}, **spec)
@@ -54,11 +54,11 @@ class OnNode(World):
         make_job(self.cluster, self.jobs.namespace, name, self.ends)
 
     def serve(self):
-        """The node does, and what it needs must be there."""
+        """Does nothing, because the node runs the pods, but checks that the node's programs are alive."""
         self.cluster.check_alive()
 
     def kill_pod(self):
-        """Deleted, whatever it is at, with its time to end, or, once in its life, its container is killed by a signal that is tried again."""
+        """Deletes a pod in any phase, with its grace period, or, once in its life, kills its container by a signal that is tried again."""
         names, live = [name for name, phase in self.judge.phases().items() if phase in ('Pending', 'Running')], self.containers.live(self.jobs.namespace)
         name = self.chance.choice(sorted(names)) if names else None
         if name in live and name not in self.failed and self.chance.random() < 0.5:
@@ -93,7 +93,7 @@ class OnNode(World):
 
 
 def test_kills_at_random(cluster, containers, tmp_path):
-    """Each index is seen to have run, and nothing is left on the node."""
+    """Each index has run, and nothing is left on the node."""
     worlds = []
 
     def make(chance):
@@ -104,8 +104,8 @@ def test_kills_at_random(cluster, containers, tmp_path):
 
 
 class Forcing(OnNode):
-    """A pod is gone to the operator, while its container takes its time. (Where it is deleted by force, its kubelet may see first that its time to end is
-    none now, and kills the container after two seconds: on a busy machine before there is a second one.)"""
+    """A world in which the operator sees no pod any more while its container still ends. (After a deletion by force, the kubelet may first see that
+    the grace period is now zero, and kills the container after two seconds: on a busy machine this may be before a second container exists.)"""
     namespace, live_jobs = 'forced', 1
 
     def create(self, name):
@@ -124,7 +124,7 @@ class Forcing(OnNode):
 
 
 def test_two_of_an_index_are_found(cluster, containers, tmp_path):
-    """By the count of a round, which fails for nothing else."""
+    """The count of a round finds them; it fails for no other reason."""
     world = Forcing(cluster, random.Random(1), containers, tmp_path)
     try:
         with pytest.raises(AssertionError, match='job-0-.* ended at .*, .* had begun at '):

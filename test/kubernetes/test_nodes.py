@@ -1,5 +1,5 @@
-"""Lost nodes, on a real API server: which pods `muster operator` replaces, by force, and which it does not. No kubelet runs: the test writes
-what a kubelet would report, or stops to report.
+"""Lost nodes, on a real API server: which pods `muster operator` replaces, by force, and which it does not. No kubelet runs: the test writes what a
+kubelet would report, or stops doing that.
 """
 import re
 import shlex
@@ -16,7 +16,7 @@ OUT_OF_SERVICE = {'key': 'node.kubernetes.io/out-of-service', 'value': 'nodeshut
 
 @pytest.fixture()
 def start(cluster, jobs, operators):
-    """Starts an operator for the namespace."""
+    """Returns a function that starts an operator for the namespace."""
     return lambda *options: operators(cluster.kubeconfig, '--namespace', jobs.namespace, *options).start().wait_ready()
 
 
@@ -44,7 +44,7 @@ class Node:
         self.says('True')
 
     def says(self, ready):
-        """Ready: True, False, or Unknown, which is said of a kubelet that says nothing."""
+        """Sets the condition Ready: True, False, or Unknown, which a controller sets when the kubelet is silent."""
         self.moment += 1
         condition = {'type': 'Ready', 'status': ready, 'lastTransitionTime': f'2026-01-01T00:00:{self.moment:02}Z'}
         self.cluster.request('PATCH', f'{NODES}/{self.name}/status', {'status': {'conditions': [condition]}}, MERGE)
@@ -57,7 +57,7 @@ class Node:
 
 
 def run_on(jobs, node, name):
-    """A job whose worker runs on the node; the worker's uid."""
+    """Creates a job whose worker runs on the node; returns the worker's uid."""
     jobs.create(name, policy='Never')
     jobs.wait_pods(name, 2)
     worker = f'{name}-worker-0'
@@ -79,7 +79,7 @@ def uid_of(jobs, name):
 
 
 def test_a_node_that_is_silent_for_its_time_loses_its_pods(jobs, node, start):
-    """Also one that is on its way out: nobody there will say that it has ended. No failure is counted, and the event says why."""
+    """This includes a pod that is being deleted: no kubelet will report its end. No failure is counted, and the event gives the reason."""
     start('--lost-nodes=2')
     uid = run_on(jobs, node, 'a')
     jobs.cluster.request('DELETE', jobs.at('pods', 'a-worker-0'))
@@ -93,7 +93,7 @@ def test_a_node_that_is_silent_for_its_time_loses_its_pods(jobs, node, start):
 
 
 def test_a_node_out_of_service_loses_its_pods(cluster, jobs, nodes, start):
-    """By the command of docs/operator.md."""
+    """The test uses the command of docs/operator.md."""
     command = shlex.split(re.search(r'^kubectl (taint nodes .*)', (SOURCE / 'docs/operator.md').read_text(), re.M)[1])
     node = nodes(command[2], exact=True)
     start('--lost-nodes=tainted')
@@ -105,7 +105,7 @@ def test_a_node_out_of_service_loses_its_pods(cluster, jobs, nodes, start):
 
 
 def test_nodes_that_answer_keep_theirs(jobs, nodes, start):
-    """One that is back before its time, one that is not ready, one with the taint that is ready: what runs there runs."""
+    """A node that is back before its time, a node that is not ready, and a ready node with the taint keep their pods."""
     start('--lost-nodes=3')
     back, unready, tainted, lost = nodes('back'), nodes('unready'), nodes('tainted'), nodes('lost')
     before = {node: run_on(jobs, node, node.name) for node in (back, unready, tainted, lost)}
@@ -120,7 +120,7 @@ def test_nodes_that_answer_keep_theirs(jobs, nodes, start):
 
 
 def test_by_default_nodes_are_not_looked_at(jobs, node, start, cluster):
-    """And so a namespaced operator needs no right to see any."""
+    """Therefore a namespaced operator needs no right to read nodes."""
     running = start()
     uid = run_on(jobs, node, 'a')
     node.taint()

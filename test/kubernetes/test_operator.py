@@ -22,12 +22,12 @@ def env_of(pod):
 
 
 def wait_counted(operator, **numbers):
-    """What is seen in the cluster is counted when its answer has come to the operator, a moment later."""
+    """Waits until the operator's metrics have the numbers: it counts a write when the answer arrives, a moment after the cluster shows the write."""
     wait_for(lambda: numbers.items() <= operator.metrics().items(), f'{numbers}')
 
 
 def test_pods_and_services_of_a_job(jobs, operator):
-    """Names, labels, owners and environment are the reference tables'."""
+    """Names, labels, owners and environment are those of the reference tables."""
     made = jobs.create('mnist', workers=2)
     pods = jobs.wait_pods('mnist', 3)
     assert list(pods) == ['mnist-master-0', 'mnist-worker-0', 'mnist-worker-1']
@@ -52,7 +52,7 @@ def test_pods_and_services_of_a_job(jobs, operator):
 
 
 def check_times(counted, host):
-    """Each write that was answered has a duration, and each step was waited for."""
+    """Checks that each write that was answered has a duration, and that the queue measured the wait of each step."""
     for verb in ('POST', 'PUT', 'PATCH', 'DELETE'):
         answers = sum(count for name, count in counted.items() if name.startswith('rest_client_requests_total{') and f'method="{verb}"' in name)
         assert counted.get(f'rest_client_request_duration_seconds_count{{verb="{verb}",host="{host}"}}', 0) == answers, verb
@@ -87,7 +87,7 @@ def test_it_runs_and_succeeds(jobs, operator):
 
 
 def test_a_coordinator_is_started_again_in_its_pod_when_it_was_killed_only(jobs, operator):
-    """The API server says by its version that containers may have rules of their own; it takes the pod, and keeps them."""
+    """The API server's version shows that containers may have restart rules; the server accepts the pod, and keeps the rules."""
     made = job('a', policy='OnFailure')
     made['metadata']['annotations'] = {'muster.dev/coordinator': 'Master'}
     jobs.cluster.request('POST', jobs.at('jobs'), made)
@@ -103,19 +103,19 @@ def test_a_coordinator_is_started_again_in_its_pod_when_it_was_killed_only(jobs,
 
 
 def test_a_share_of_the_workers_has_a_high_priority(jobs, operator):
-    """elasticdl train --worker_pod_priority=high=0.5: both classes are the cluster's, and the API server writes their numbers into the pods."""
+    """elasticdl train --worker_pod_priority=high=0.5: the cluster has both classes, and the API server writes their numbers into the pods."""
     for name, value in (('high', 1000), ('low', 10)):
         jobs.cluster.request('POST', '/apis/scheduling.k8s.io/v1/priorityclasses', {'metadata': {'name': name}, 'value': value})
     made = job('a', workers=2)
     made['metadata']['annotations'] = {'muster.dev/high-priority-workers': '1'}
-    made['spec']['pytorchReplicaSpecs']['Worker']['template']['spec']['priorityClassName'] = 'low'  # which is the Master's template, too
+    made['spec']['pytorchReplicaSpecs']['Worker']['template']['spec']['priorityClassName'] = 'low'  # the Master's template is the same object
     jobs.cluster.request('POST', jobs.at('jobs'), made)
     pods = jobs.wait_pods('a', 3)
     assert {name: pod['spec'].get('priority') for name, pod in pods.items()} == {'a-master-0': 10, 'a-worker-0': 1000, 'a-worker-1': 10}
 
 
 def test_a_job_that_cannot_run_is_stalled_once(jobs, operator):
-    """Without a webhook the API server takes it: it gets no pod, a condition and one event; a change of it is looked at again."""
+    """Without a webhook the API server accepts the job: it gets no pod, but a condition and one event; a changed job is examined again."""
     container = [{'name': 'other', 'image': 'none'}]
     long = 'n' * 60
     jobs.create(long)
@@ -125,7 +125,7 @@ def test_a_job_that_cannot_run_is_stalled_once(jobs, operator):
     wait_for(lambda: jobs.reasons('b') == ['PyTorchJobInvalid'], 'one event')
     jobs.patch('b', {'metadata': {'labels': {'looked': 'again'}}})
     jobs.create('c')
-    jobs.wait_pods('c', 2)  # made after it was looked at again
+    jobs.wait_pods('c', 2)  # these pods are created after `b` was examined again
     assert jobs.reasons('b') == ['PyTorchJobInvalid']
     assert not jobs.list('pods', 'b') and not jobs.list('pods', long)
     jobs.patch('b', {'spec': job('b')['spec']})
@@ -144,7 +144,7 @@ def test_never_fails_with_the_first_pod(jobs, operator):
 
 
 def test_restarts_are_bounded(jobs, operator):
-    """backoffLimit counts pods that were made again, too."""
+    """backoffLimit also counts pods that were created again."""
     jobs.create('a', policy='ExitCode', run={'backoffLimit': 2})
     jobs.wait_pods('a', 2)
     seen = set()
@@ -169,7 +169,7 @@ def test_the_deadline_fires(jobs, operator):
 
 
 def test_it_is_ended_from_outside(jobs, operator):
-    """By the annotations that `muster run --context` writes on Ctrl-C: whatever cleanPodPolicy says, no pod runs on."""
+    """The job ends by the annotations that `muster run --context` writes on Ctrl-C: no pod continues to run, whatever cleanPodPolicy says."""
     jobs.create('a', run={'cleanPodPolicy': 'None'})
     jobs.wait_pods('a', 2)
     jobs.set_phases('a', 'Running')
@@ -213,13 +213,13 @@ def test_a_job_of_somebody_else_is_left_alone(jobs, operator):
 
 
 def stranger(name):
-    """A pod with our labels that is nobody's."""
+    """Returns a pod that has our labels and no owner."""
     labels = {f'{LABEL}operator-name': 'pytorchjob-controller', f'{LABEL}job-name': 'a', f'{LABEL}replica-type': 'worker', f'{LABEL}replica-index': '0'}
     return {'metadata': {'name': name, 'labels': labels}, 'spec': {'containers': [{'name': 'pytorch', 'image': 'none'}]}}
 
 
 def test_strangers_are_not_touched(jobs, operator):
-    """One that has our labels is not counted; one that has a name of ours is said, and waited for."""
+    """A pod that has our labels is not counted; a pod that has a name of ours is reported, and waited for."""
     def uid(name):
         return jobs.get(name, 'pods')['metadata']['uid']
     for name in ('stranger', 'a-worker-0'):
@@ -237,7 +237,8 @@ def test_strangers_are_not_touched(jobs, operator):
 
 
 def test_a_job_that_is_deleted_while_it_is_created(cluster, jobs, proxy, operators):
-    """Its pods are on their way when it goes: what came into being is its own (the garbage collector takes it), and nothing follows."""
+    """The job is deleted while its pods are being created: the pods that exist belong to it (the garbage collector removes them), and no other
+    follows."""
     through = cluster.write_kubeconfig('operator-through', proxy.url, user={})
     running = operators(through, '--namespace', jobs.namespace).start().wait_ready()
     hold = proxy.add(Hold('POST', '/pods$'))
@@ -253,12 +254,12 @@ def test_a_job_that_is_deleted_while_it_is_created(cluster, jobs, proxy, operato
         assert pod['metadata']['ownerReferences'][0]['uid'] == made['metadata']['uid']
     assert jobs.get('a') is None
     posts = [path for method, path in proxy.seen if method == 'POST'][asked:]
-    assert sum(path.endswith(('/pods', '/services')) for path in posts) == 4  # b's
+    assert sum(path.endswith(('/pods', '/services')) for path in posts) == 4  # the pods and Services of b
     assert running.end() == 0
 
 
 def test_the_server_is_gone_for_a_while(cluster, jobs, operator):
-    """Jobs and pods change meanwhile for nobody; when it is back, all goes on."""
+    """No change arrives meanwhile; when the server is back, everything continues."""
     jobs.create('a')
     jobs.wait_pods('a', 2)
     cluster.stop('kube-apiserver')
@@ -273,7 +274,7 @@ def test_the_server_is_gone_for_a_while(cluster, jobs, operator):
 
 @pytest.mark.heavy
 def test_the_server_is_gone_for_a_minute(cluster, jobs, operator):
-    """What was due meanwhile is done when it is back: a deadline, a failure, a new job."""
+    """What became due meanwhile is done when the server is back: a deadline, a failure, a new job."""
     for name, run in (('late', {'activeDeadlineSeconds': 20}), ('fails', {}), ('lives', {})):
         jobs.create(name, policy='ExitCode', run=run)
         jobs.wait_pods(name, 2)
@@ -302,7 +303,7 @@ def test_the_server_is_gone_for_a_minute(cluster, jobs, operator):
 
 @pytest.mark.heavy
 def test_after_an_outage_nothing_waits_out_its_pause(cluster, jobs, operators):
-    """A step that failed six times for want of an answer would wait for 32 s at least."""
+    """A step that failed six times because no answer came would otherwise wait for at least 32 s."""
     proxy = Proxy(cluster)
     try:
         running = operators(cluster.write_kubeconfig('outage', proxy.url, user={}), '--namespace', jobs.namespace).start().wait_ready()
@@ -327,7 +328,7 @@ def test_after_an_outage_nothing_waits_out_its_pause(cluster, jobs, operators):
 
 
 def test_killed_at_random_it_converges(cluster, jobs, operators, tmp_path):
-    """30 times, while jobs are made: each pod and Service is made once."""
+    """The operator is killed 30 times while jobs are created: each pod and Service is created once."""
     seed = random.randrange(1 << 32)
     print(f'seed {seed}')
     chance = random.Random(seed)
@@ -350,7 +351,7 @@ def test_killed_at_random_it_converges(cluster, jobs, operators, tmp_path):
 
 
 def made_once(cluster, jobs, version):
-    """The names of pods that were made since that version, each as often as it was made."""
+    """Returns the sorted names of pods that were created since that version; a pod that was created twice is listed twice."""
     names = []
     query = f'?watch=true&resourceVersion={version}&timeoutSeconds=1'
     for line in cluster.request('GET', jobs.at('pods') + query, raw=True).splitlines():
@@ -359,8 +360,8 @@ def made_once(cluster, jobs, version):
 
 
 def test_readiness_health_and_the_end(cluster, jobs, operators, proxy):
-    """Not ready while the API server says nothing; alive all the while. SIGTERM and SIGINT end it with 0."""
-    hold = proxy.add(Hold('GET', r'/pytorchjobs(\?|$)'))  # the list, not the definition
+    """It is not ready while the API server does not answer, but always alive. SIGTERM and SIGINT end it with 0."""
+    hold = proxy.add(Hold('GET', r'/pytorchjobs(\?|$)'))  # holds the list, not the definition
     through = cluster.write_kubeconfig('operator-held', proxy.url, user={})
     running = operators(through).start()
     assert wait_for(hold.held.is_set, 'it asks')
@@ -390,7 +391,7 @@ def test_the_small_program_is_the_same(cluster, jobs, operators):
 
 @pytest.mark.heavy
 def test_events_wait_for_their_turn(cluster, jobs, operators):
-    """With one request a second they wait for longer than any other request may; none is lost."""
+    """With one request per second, events wait longer than any other request may; none is lost."""
     running = operators(cluster.kubeconfig, '--namespace', jobs.namespace, '--kube-api-qps=1', '--kube-api-burst=1').start().wait_ready()
     jobs.create('a', workers=20)
     jobs.wait_pods('a', 21)
@@ -404,7 +405,7 @@ ROLES = {'Namespace': '/api/v1/namespaces', 'ServiceAccount': '/api/v1/namespace
 
 
 def test_its_own_rights_are_enough(cluster, jobs, operators):
-    """The service account of deploy/, and no other right: a whole life of a job, events that come again among it."""
+    """It has the service account of deploy/, and no other right: this is enough for a whole life of a job, with repeated events."""
     for made in deployed('--overlay', 'cluster'):
         if made['kind'] in ROLES:
             cluster.request('POST', ROLES[made['kind']], made)
@@ -429,14 +430,14 @@ def counted(jobs, message):
 
 
 def drop_counters(definition):
-    """As upstream's is: nothing about counters, and nothing is kept that it does not name."""
+    """Changes the definition to be like upstream's: it does not have counters, and fields that it does not name are not kept."""
     status = definition['spec']['versions'][0]['schema']['openAPIV3Schema']['properties']['status']
     del status['properties']['counters'], status['x-kubernetes-preserve-unknown-fields']
 
 
 @pytest.fixture(scope='module')
 def upstream_s():
-    """A cluster of its own, with that definition."""
+    """A separate cluster with that definition."""
     with Cluster() as running:
         install(running, drop_counters)
         yield running
@@ -444,7 +445,7 @@ def upstream_s():
 
 @pytest.mark.parametrize('may_look', [True, False])
 def test_a_definition_that_drops_counters_is_said_once(upstream_s, operators, may_look):
-    """At the start; without the right to look at it, when the first counters are not in an answer."""
+    """It is reported at the start; if the operator may not read the definition, it is reported when an answer lacks the first counters."""
     jobs, proxy = Jobs(upstream_s, upstream_s.namespace(f'look-{may_look}'.lower())), Proxy(upstream_s)
     try:
         if not may_look:
@@ -465,14 +466,14 @@ def test_a_definition_that_drops_counters_is_said_once(upstream_s, operators, ma
 
 
 def test_the_page_is_right(cluster, served, operators):
-    """docs/operator.md: its command runs the jobs of a namespace, its log line is what is logged, its metrics are there."""
+    """docs/operator.md is right: its command runs the jobs of a namespace, its log line is logged, and its metrics exist."""
     page = (SOURCE / 'docs/operator.md').read_text()
     command, = [line for block in re.findall(r'```sh\n(.*?)```', page, re.S) for line in block.splitlines() if line.startswith('muster ')]
     running = operators(cluster.kubeconfig)
     kubeconfig = running.folder / '.kube/config'
     kubeconfig.parent.mkdir()
     shutil.copy(cluster.kubeconfig, kubeconfig)
-    # As it stands, but for ports that others may have.
+    # The command is unchanged, except for ports that may be in use.
     running.words = ['sh', '-c', f'exec {command} --metrics-bind-address=127.0.0.1:0 --health-probe-bind-address=127.0.0.1:0']
     running.env['PATH'] = f'{BUILD}/bin:{running.env["PATH"]}'
     namespace = re.search(r'--namespace (\S+)', command)[1]
@@ -487,7 +488,7 @@ def test_the_page_is_right(cluster, served, operators):
     described = re.findall(r'`([a-z_]+)`', ' '.join(re.findall(r'^\| (`[^|]*_[^|]*`) \|', page, re.M)))
     counted = running.ask('metrics-bind-address', '/metrics')[1]
     assert len(described) > 10
-    assert {name for name in described if f'# TYPE {name} ' not in counted} <= {'leader_election_master_status'}  # of several operators
+    assert {name for name in described if f'# TYPE {name} ' not in counted} <= {'leader_election_master_status'}  # exists only with several operators
     assert running.end() == 0
 
 

@@ -15,7 +15,7 @@ APPLY, MERGE = 'application/apply-patch+yaml', 'application/merge-patch+json'
 
 
 class Applied:
-    """An object of a namespace of its own, as several managers write it."""
+    """An object in a separate namespace, which several managers write."""
 
     def __init__(self, side, plural='configmaps', group='/api/v1'):
         self.raw = Raw(side)
@@ -47,7 +47,7 @@ def config_map(labels=None, **data):
 
 
 def owners(answer):
-    """{(manager, operation): its fields}"""
+    """Returns {(manager, operation): its fields}."""
     assert answer.code in (200, 201), answer.text
     return {(entry['manager'], entry['operation']): entry['fieldsV1'] for entry in answer.json['metadata'].get('managedFields', [])}
 

@@ -1,5 +1,5 @@
-"""Two operators that do not know of each other, on the same jobs: nothing is created, counted or ended twice, they do not react to each other
-for ever, and they report it when they can detect it.
+"""Two operators that do not know of each other, on the same jobs: nothing is created, counted or ended twice, they do not react to each other for
+ever, and they report each other when they can detect it.
 """
 import json
 import time
@@ -16,7 +16,7 @@ from proxy import Hold, Proxy, Refuse
 
 @pytest.fixture(scope='module')
 def own():
-    """A cluster of this file's own."""
+    """A cluster for this file alone."""
     with Cluster() as running:
         install(running)
         yield running
@@ -24,7 +24,7 @@ def own():
 
 @pytest.fixture()
 def blind(own):
-    """The way of somebody who may look neither at webhooks nor at Deployments."""
+    """A proxy for an operator that may read neither webhooks nor Deployments."""
     proxy = Proxy(own)
     for path in ('/validatingwebhookconfigurations', '/deployments/'):
         proxy.add(Refuse('GET', path, status=403, reason='Forbidden', times=None))
@@ -34,12 +34,12 @@ def blind(own):
 
 
 def version_of(jobs):
-    """From which on pods are looked at."""
+    """Returns the version of the pods' list, from which `news` begins."""
     return jobs.cluster.request('GET', jobs.at('pods'))['metadata']['resourceVersion']
 
 
 def news(jobs, version, kind):
-    """Pods that were made (ADDED) or deleted (DELETED) since then, as they were."""
+    """Returns the pods that were created (ADDED) or deleted (DELETED) since the version, with their state at that time."""
     lines = jobs.cluster.request('GET', jobs.at('pods') + f'?watch=true&resourceVersion={version}&timeoutSeconds=1', raw=True).splitlines()
     return [said['object'] for said in map(json.loads, lines) if said['type'] == kind]
 
@@ -49,8 +49,8 @@ def names(pods):
 
 
 def deleted_by_name(jobs, version, proxy):
-    """Pods that had not failed when the training-operator deleted them: it names no uid, so that it may find the next pod where it saw one that failed.
-    Muster, behind the proxy, has asked for none of them.
+    """Returns the pods that had not failed when the training-operator deleted them: it gives no uid, so that it may delete the next pod of that name
+    instead of the failed one. Muster, behind the proxy, must not have deleted any of them.
     """
     asked = {body['preconditions']['uid'] for method, path, body in proxy.bodies if method == 'DELETE' and '/pods/' in path}
     alive = [pod for pod in news(jobs, version, 'DELETED') if pod['status']['phase'] != 'Failed']
@@ -59,13 +59,13 @@ def deleted_by_name(jobs, version, proxy):
 
 
 def wait_made_again(jobs, name, before):
-    """Its uid now."""
+    """Waits until the pod has another uid, and returns it."""
     return wait_for(lambda: next((pod['metadata']['uid'] for pod in [jobs.get(name, 'pods')] if pod and pod['metadata']['uid'] != before), None),
                     f'{name} is made again')
 
 
 def begin(jobs, name):
-    """Until a worker was killed; its uid."""
+    """Creates a job, kills a worker when all pods run, and returns that worker's uid."""
     jobs.create(name, workers=2, policy='ExitCode')
     before = jobs.wait_pods(name, 3)[f'{name}-worker-0']['metadata']['uid']
     jobs.set_phases(name, 'Running')
@@ -75,7 +75,7 @@ def begin(jobs, name):
 
 
 def all_run(jobs, name):
-    """Says that its pods run. False: one was deleted meanwhile."""
+    """Sets the job's pods to Running. Returns False if one was deleted meanwhile."""
     try:
         jobs.set_phases(name, 'Running')
     except urllib.error.HTTPError as refused:
@@ -85,21 +85,21 @@ def all_run(jobs, name):
 
 
 def end(jobs, name):
-    """The master succeeds while the workers run on."""
+    """Ends the job: the master succeeds while the workers continue to run."""
     wait_for(lambda: all_run(jobs, name), f'all pods of {name} run')
     jobs.set_phase(f'{name}-master-0', 'Succeeded', 0)
     jobs.wait_condition(name, 'Succeeded')
 
 
 def live(jobs, name):
-    """A life: a worker is killed once and made again, the master succeeds."""
+    """Plays the life of a job: a worker is killed once and created again, the master succeeds."""
     wait_made_again(jobs, f'{name}-worker-0', begin(jobs, name))
     end(jobs, name)
 
 
 def check(jobs, version, beside=lambda: []):
-    """After a second job's life nobody writes the first one any more; each pod was made once, and the one that was killed once more. `beside`: pods that
-    somebody else has deleted while they were alive, which are made again.
+    """Checks that nobody writes the first job any more after the second job's life, and that each pod was created once, and the killed one twice.
+    `beside` returns the pods that the other operator deleted while they were alive; they are created again.
     """
     live(jobs, 'a')
     wait_for(lambda: 'active' not in jobs.get('a')['status']['replicaStatuses']['Master'], 'its last counts')
@@ -112,7 +112,7 @@ def check(jobs, version, beside=lambda: []):
 
 
 def test_one_of_all_namespaces_and_one_of_this(own):
-    """Two of muster's, without --leader-elect."""
+    """Both are muster's, without --leader-elect."""
     jobs = Jobs(own, own.namespace('pair'))
     both = [Operator(own.kubeconfig), Operator(own.kubeconfig, '--namespace', jobs.namespace)]
     try:
@@ -128,7 +128,7 @@ def test_one_of_all_namespaces_and_one_of_this(own):
 
 @pytest.fixture()
 def slow(own):
-    """A way on which a test holds up the training-operator."""
+    """A proxy by which a test delays the training-operator."""
     proxy = Proxy(own)
     proxy.config = own.write_kubeconfig('slow', proxy.url, user={})
     yield proxy
@@ -136,7 +136,7 @@ def slow(own):
 
 
 def test_beside_the_training_operator(own, blind):
-    """It takes what is active in a finished job for succeeded, and adds to that each time."""
+    """The training-operator counts active pods of a finished job as succeeded, and adds them to the count each time."""
     jobs = Jobs(own, own.namespace('mixed'))
     ours, peer = Operator(blind.config, '--namespace', jobs.namespace), upstream.Upstream(own, own.kubeconfig)
     try:
@@ -151,13 +151,13 @@ def test_beside_the_training_operator(own, blind):
 
 
 def written(jobs, name, manager):
-    """When it wrote the job's status last, as the API server keeps it; '': never."""
+    """Returns when that manager last wrote the job's status, according to the API server, or '' if it never did."""
     entries = jobs.get(name)['metadata']['managedFields']
     return max((entry['time'] for entry in entries if entry['manager'] == manager and entry.get('subresource') == 'status'), default='')
 
 
 def test_it_is_said_who_else_writes(own, blind, slow):
-    """Once, after a write of the other in a later second than ours."""
+    """It is reported once, after the other operator has written in a later second than muster."""
     jobs = Jobs(own, own.namespace('said'))
     ours, peer = Operator(blind.config, '--namespace', jobs.namespace), upstream.Upstream(own, slow.config)
     status = '/pytorchjobs/a/status'
@@ -189,7 +189,8 @@ def test_it_is_said_who_else_writes(own, blind, slow):
 
 
 def test_the_training_operator_deletes_what_it_did_not_mean(own, blind, slow):
-    """It deletes a pod that failed late, by its name: the next one goes in its place. That one is made again, and the job goes on."""
+    """The training-operator deletes a failed pod late and by its name, and so deletes the next pod of that name. The pod is created again, and the
+    job continues."""
     jobs = Jobs(own, own.namespace('late'))
     late = slow.add(Hold('DELETE', '/pods/a-worker-0'))
     ours = Operator(blind.config, '--namespace', jobs.namespace)

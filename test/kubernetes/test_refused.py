@@ -1,6 +1,6 @@
 """Requests that a real API server refuses for reasons outside of muster: quotas, limits, pod security, accounts, priorities, other projects'
-webhooks, rights. In each case an event of the job gives the reason, in the server's words; the operator tries again at growing intervals; the
-job goes on when the cause is gone.
+webhooks, rights. In each case an event of the job gives the reason, in the server's words; the operator tries again at growing intervals; the job
+continues when the cause is gone.
 """
 import http.server
 import json
@@ -17,7 +17,7 @@ from program import LIMIT_S, wait_for
 RBAC = '/apis/rbac.authorization.k8s.io/v1'
 HOOKS = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations'
 JOBS_HELD_UP, HELD_UP = 40, 16
-# What the operator has a right to here; a test takes verbs away.
+# The rights of the operator here; a test takes verbs away.
 RULES = [{'apiGroups': ['kubeflow.org'], 'resources': ['pytorchjobs', 'pytorchjobs/status'], 'verbs': ['*']},
          {'apiGroups': [''], 'resources': ['pods', 'services', 'persistentvolumeclaims', 'events'], 'verbs': ['*']},
          {'apiGroups': ['autoscaling'], 'resources': ['*'], 'verbs': ['*']},
@@ -26,7 +26,7 @@ RULES = [{'apiGroups': ['kubeflow.org'], 'resources': ['pytorchjobs', 'pytorchjo
 
 @pytest.fixture(scope='module')
 def own():
-    """A cluster of this file's own, in which each pod has an account."""
+    """A cluster for this file alone, in which each pod has an account."""
     with Cluster(**{'disable-admission-plugins': 'TaintNodesByCondition'}) as running:
         install(running)
         running.authority.issue('operator', '/CN=operator', 'extendedKeyUsage=clientAuth')
@@ -47,7 +47,7 @@ def jobs(own, request):
 
 @pytest.fixture()
 def operator(own, jobs, operators):
-    """With the rights of its role, and no others."""
+    """Starts an operator with the rights of its role, and no others."""
     file = own.authority.file
     config = own.write_kubeconfig('operator', own.url, user={'client-certificate': file('operator.crt'), 'client-key': file('operator.key')})
     return operators(config, '--namespace', jobs.namespace).start().wait_ready()
@@ -55,7 +55,7 @@ def operator(own, jobs, operators):
 
 @pytest.fixture()
 def without(own):
-    """Takes a verb away; at the end all are back."""
+    """Returns a function that takes a verb away; at the end all rights are restored."""
     def take(resource, verb):
         rules = json.loads(json.dumps(RULES))
         rule = next(rule for rule in rules if resource in rule['resources'])
@@ -84,7 +84,7 @@ def without(own):
 
 
 def quota(jobs, **hard):
-    """One that nothing is used of; no controller manager runs, so that its status is written here."""
+    """Creates a quota of which nothing is used. No controller manager runs, so this writes its status."""
     hard = {name.replace('__', '/'): count for name, count in hard.items()}
     made = jobs.cluster.request('POST', jobs.at('resourcequotas'), {'metadata': {'name': 'quota'}, 'spec': {'hard': hard}})
     made['status'] = {'hard': hard, 'used': {name: '0' for name in hard}}
@@ -92,18 +92,18 @@ def quota(jobs, **hard):
 
 
 def wait_told(jobs, reason, words, name='a'):
-    """The event that says so."""
+    """Waits for the event with the reason and the words, and returns it."""
     return wait_for(lambda: next((e for e in jobs.events(name) if e['reason'] == reason and words in e['message']), None), f'{reason}: {words}')
 
 
 def tries(operator, method='POST', code='403'):
-    """So many requests were refused."""
+    """Returns how many requests were refused."""
     return sum(int(count) for name, count in operator.metrics().items()
                if name.startswith('rest_client_requests_total') and f'method="{method}"' in name and f'code="{code}"' in name)
 
 
 def change(jobs, name='a', **fields):
-    """A job whose pods have these fields of a PodSpec."""
+    """Creates a job whose pods have these fields of a PodSpec."""
     body = job(name)
     for replica in body['spec']['pytorchReplicaSpecs'].values():
         replica['template']['spec'].update(fields)
@@ -113,7 +113,7 @@ def change(jobs, name='a', **fields):
 @pytest.mark.parametrize('hard, reason', [({'pods': '2'}, 'FailedCreatePod'), ({'count__pods': '2'}, 'FailedCreatePod'), ({'services': '2'}, 'FailedCreateService')],
                          ids=['pods', 'count', 'services'])
 def test_a_full_quota(jobs, operator, hard, reason):
-    """Each further try costs one creation, not one for each that is missing."""
+    """Each further try sends one creation, not one for each missing object."""
     quota(jobs, **hard)
     wait_for(lambda: jobs.get('quota', 'resourcequotas')['status'].get('hard'), 'the quota counts')
     jobs.create('a', workers=9)
@@ -132,7 +132,7 @@ def test_a_full_quota(jobs, operator, hard, reason):
 
 
 def test_a_limit_of_containers(jobs, operator):
-    """Defaults are put into pods, which are no reason to make them anew; what is too much is said."""
+    """The API server adds defaults to pods; the pods are not created again because of these. A request above the limit is reported."""
     own = jobs.cluster
     limits = {'type': 'Container', 'max': {'cpu': '2'}, 'default': {'cpu': '2'}, 'defaultRequest': {'cpu': '1'}}
     own.request('POST', jobs.at('limitranges'), {'metadata': {'name': 'limits'}, 'spec': {'limits': [limits]}})
@@ -172,8 +172,9 @@ def test_a_priority_that_is_missing(jobs, operator):
 
 
 def test_a_template_that_is_too_large(jobs, operator):
-    """A job that the API server takes, of which it would not take the pods: it is said before any is made, and its user writes a smaller one."""
-    body = json.loads(json.dumps(job('a')))  # its replicas share a template
+    """The API server accepts the job, but would refuse its pods: the operator reports this before it creates any, and continues when the user writes
+    a smaller template."""
+    body = json.loads(json.dumps(job('a')))  # the replicas share a template
     worker = body['spec']['pytorchReplicaSpecs']['Worker']['template']
     worker['metadata'] = {'annotations': {'note': 'x' * (300 << 10)}}
     jobs.cluster.request('POST', jobs.at('jobs'), body)
@@ -185,7 +186,7 @@ def test_a_template_that_is_too_large(jobs, operator):
 
 
 def test_a_namespace_that_goes(jobs, operator):
-    """What runs in it is let go; nothing can be made there, and it is not tried again and again."""
+    """Pods in the namespace are not touched; nothing can be created in it, and the operator does not try all the time."""
     jobs.create('a', policy='ExitCode')
     jobs.wait_pods('a', 2)
     jobs.set_phases('a', 'Running')
@@ -202,7 +203,7 @@ def test_a_namespace_that_goes(jobs, operator):
 
 
 class Reviewer(http.server.BaseHTTPRequestHandler):
-    """Somebody's webhook: refuses, or answers when it may."""
+    """Another project's webhook: it refuses, or answers when the test lets it."""
 
     def log_message(self, *_):
         pass
@@ -222,7 +223,7 @@ class Reviewer(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture()
 def hook(own, jobs):
-    """It reviews the pods of the namespace; away from the beginning: `up` brings it."""
+    """A webhook that reviews the pods of the namespace; its server starts only with `up`."""
     server = http.server.ThreadingHTTPServer((HOST, 0), Reviewer, bind_and_activate=False)
     server.server_bind()
     server.allows, server.may_answer, server.names = True, threading.Event(), set()
@@ -251,7 +252,7 @@ def hook(own, jobs):
 
 
 def wait_asked(jobs):
-    """Until the API server asks the webhook."""
+    """Waits until the API server calls the webhook."""
     pod = {'metadata': {'name': 'probe'}, 'spec': {'containers': [{'name': 'c', 'image': 'none'}]}}
 
     def is_asked():
@@ -264,7 +265,7 @@ def wait_asked(jobs):
 
 
 def test_a_webhook_that_is_away(jobs, operator, hook):
-    """An API server that cannot ask it answers with 500, which says why."""
+    """An API server that cannot reach the webhook answers with 500, and with the reason."""
     wait_asked(jobs)
     jobs.create('a')
     wait_told(jobs, 'FailedCreatePod', 'failed calling webhook "pods.team.example"')
@@ -283,7 +284,7 @@ def test_a_webhook_that_refuses(jobs, operator, hook):
 
 
 def test_a_webhook_that_is_slow(own, jobs, operator, hook):
-    """Its pods wait, in more jobs than an operator works on side by side; a job of another namespace does not."""
+    """The pods wait, of more jobs than an operator works on at the same time; a job of another namespace does not wait."""
     wait_asked(jobs)
     hook.may_answer.clear()
     hook.up()
@@ -291,7 +292,7 @@ def test_a_webhook_that_is_slow(own, jobs, operator, hook):
     own.request('POST', other.at('serviceaccounts'), {'metadata': {'name': 'default'}})
     config = operator.words[operator.words.index('--kubeconfig') + 1]
     assert operator.end() == 0
-    second = Operator(config).start().wait_ready()  # of all namespaces
+    second = Operator(config).start().wait_ready()  # for all namespaces
     try:
         for number in range(JOBS_HELD_UP):
             jobs.create(f'a-{number}')
@@ -308,7 +309,7 @@ def test_a_webhook_that_is_slow(own, jobs, operator, hook):
 
 
 def test_events_are_forbidden(jobs, operator, without):
-    """It is said once, not once for each event; the job runs."""
+    """The log reports it once, not once for each event; the job runs."""
     without('events', 'create')
     for name in 'abc':
         jobs.create(name, workers=3)
@@ -325,7 +326,7 @@ def test_events_are_forbidden(jobs, operator, without):
 @pytest.mark.parametrize('resource, verb, reason', [('pods', 'create', 'FailedCreatePod'), ('services', 'create', 'FailedCreateService'),
                                                     ('pytorchjobs/status', 'update', 'FailedUpdateJobStatus')])
 def test_a_verb_is_lost(jobs, operator, without, resource, verb, reason):
-    """A job whose status cannot be written would show nothing but itself."""
+    """The lost right is reported by an event; this matters most if the status cannot be written, because the job shows nothing else."""
     without(resource, verb)
     jobs.create('a')
     told = wait_told(jobs, reason, f'cannot {verb} resource "{resource}"')

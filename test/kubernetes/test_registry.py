@@ -1,8 +1,8 @@
 """Images as a team makes them: built by buildah from deploy/images, pushed to a registry that requires a password, pulled by a node with pull
 secrets.
 
-MUSTER_DOCKERFILES=1 builds both Dockerfiles completely, from a Debian that debootstrap makes here (twenty minutes, 8 GB meanwhile); else the
-operator's last stage uses a root file system that is made outside (deploy/images/operator), and ranks are this machine's programs.
+MUSTER_DOCKERFILES=1 builds both Dockerfiles completely, from a Debian that debootstrap makes here (this takes twenty minutes and 8 GB); without it,
+the operator's last stage uses a root file system that is made outside (deploy/images/operator), and ranks are this machine's programs.
 """
 import json
 import os
@@ -32,7 +32,7 @@ IMAGES = SOURCE / 'deploy/images'
 
 @pytest.fixture(scope='module')
 def address(cluster, tmp_path_factory):
-    """Of a registry with a certificate of the cluster's authority, which the node knows."""
+    """The address of a registry with a certificate of the cluster's authority, which the node knows."""
     file = cluster.authority.file
     with registry(tmp_path_factory.mktemp('registry'), cluster.address, (file('server.crt'), file('server.key'))) as found:
         (cluster.registries / found).mkdir()
@@ -48,7 +48,7 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def login(cluster, store, address, tmp_path_factory):
-    """Options of buildah for the registry, after `login`, as in the Azure tutorial; a wrong password is refused."""
+    """Returns buildah's options for the registry after `login`, as in the Azure tutorial; checks that a wrong password is refused."""
     folder = tmp_path_factory.mktemp('login')
     shutil.copy(cluster.authority.file('ca.crt'), folder / 'ca.crt')
     options = ('--authfile', folder / 'login.json', '--cert-dir', folder)
@@ -59,7 +59,7 @@ def login(cluster, store, address, tmp_path_factory):
 
 
 def debian(store):
-    """A bare Debian as a base, made here."""
+    """Makes an image of a bare Debian as a base, and returns its name."""
     if not store.attempt('inspect', '--type', 'image', DEBIAN).returncode == 0:
         root = store.folder / 'debian'
         mirror = subprocess.run(['apt-get', 'indextargets', '--format', '$(SITE) $(RELEASE)', 'Created-By: Packages'], stdout=subprocess.PIPE, text=True,
@@ -77,7 +77,7 @@ def build(store, name, *words):
 
 @pytest.fixture(scope='module')
 def operator_image(store, login, address, tmp_path_factory):
-    """Its name in the registry."""
+    """Pushes the operator's image, and returns its name in the registry."""
     name = f'{address}/muster-operator:0.1.0'
     stage = ['--build-arg', f'BASE={debian(store)}'] if WHOLE else ['--build-context', f'build={made_outside(tmp_path_factory)}']
     build(store, name, *stage, '--file', IMAGES / 'Dockerfile.operator', SOURCE)
@@ -86,7 +86,7 @@ def operator_image(store, login, address, tmp_path_factory):
 
 
 def made_outside(tmp_path_factory):
-    """What the first stage of Dockerfile.operator would have made."""
+    """Makes the files of the first stage of Dockerfile.operator, and returns their folder."""
     folder = tmp_path_factory.mktemp('stage')
     subprocess.run([IMAGES / 'operator', folder / 'root-of-image'], check=True, stdout=subprocess.DEVNULL)
     return folder
@@ -99,7 +99,8 @@ def secret(kubectl, address, name, password, namespace='default'):
 
 @pytest.fixture(scope='module')
 def operator(cluster, kubectl, address, operator_image):
-    """From the registry, by what `muster deploy --print` prints. It asks for its API server by name, so that it needs CoreDNS."""
+    """Installs the operator from the registry, with the output of `muster deploy --print`. The pod reaches its API server by name, so that it needs
+    CoreDNS."""
     kubectl('create', 'namespace', 'muster-system')
     secret(kubectl, address, 'login', PASSWORD, 'muster-system')
     objects = deployed('--image', operator_image, '--image-pull-secret', 'login')
@@ -116,7 +117,7 @@ def listed(objects):
 
 @pytest.fixture(scope='module')
 def worker_image(store, login, address, tmp_path_factory):
-    """In the registry: names that point into this machine's programs."""
+    """Pushes an image of links to this machine's programs, and returns its name in the registry."""
     name = f'{address}/team/worker:1'
     store('pull', '--quiet', f'docker-archive:{node_jobs.worker_image(tmp_path_factory.mktemp("worker"))}')
     store('tag', WORKER, name)
@@ -134,7 +135,7 @@ def test_nobody_pushes_without_the_password(store, address, login, worker_image)
 
 
 def test_the_operator_runs_from_the_registry(cluster, kubectl, address, operator):
-    """Under its own account, with no admin's rights, as a user without rights."""
+    """It runs under its own service account without an admin's rights, and as a user without rights."""
     assert operator['spec']['serviceAccountName'] == 'muster-operator'
     assert operator['status']['containerStatuses'][0]['imageID'].startswith(f'{address}/muster-operator@sha256:')
     who = 'system:serviceaccount:muster-system:muster-operator'
@@ -146,7 +147,8 @@ def test_the_operator_runs_from_the_registry(cluster, kubectl, address, operator
 
 
 def test_a_wrong_password_is_said_and_mended(cluster, kubectl, address, operator, worker_image, tmp_path):
-    """By the pod's event, and by `muster run`: whose command, typed with the right password, lets the same job go on."""
+    """The pod's event reports it, and so does `muster run`: the same job continues after the user types the command that it prints, with the right
+    password."""
     secret(kubectl, address, 'mine', 'guessed')
     job = {'apiVersion': 'kubeflow.org/v1', 'kind': 'PyTorchJob', 'metadata': {'name': 'private'},
            'spec': {'pytorchReplicaSpecs': {'Master': pulled(worker_image, 'mine', 'echo', 'came from afar')}}}
@@ -180,7 +182,7 @@ def test_an_image_that_is_not_there_is_named(cluster, kubectl, address, operator
     kubectl('delete', 'pytorchjob', 'typo')
 
 
-# In place of PyTorch, where no Debian is made.
+# This program replaces PyTorch if no Debian is made.
 SPEAKER = """#include <stdio.h>
 #include <stdlib.h>
 int main(int count, char **words)
@@ -194,7 +196,7 @@ DEMO = 'pytorch-dist-mnist-gloo-demo'
 
 @pytest.fixture(scope='module')
 def docker(cluster, store, login):
-    """A command of that name, for lines that are typed: buildah, which trusts the registry's certificate."""
+    """A command `docker` for lines of the tutorial: it runs buildah, which trusts the registry's certificate."""
     _, passwords, _, folder = login
     script = cluster.folder / 'docker'
     script.write_text('#!/bin/sh\nexport BUILDAH_ISOLATION=chroot BUILDAH_LAYERS=false '
@@ -204,7 +206,8 @@ def docker(cluster, store, login):
 
 @pytest.fixture(scope='module')
 def demo_build(store, tmp_path_factory):
-    """What stands for the tutorial's `docker build`: of examples/mnist, from the worker's image, or of a small program that says its rank."""
+    """Returns the arguments of the tutorial's `docker build`: for examples/mnist, based on the worker's image, or for a small program that prints its
+    rank."""
     if WHOLE:
         base = 'localhost/muster-worker:0.1.0'
         build(store, base, '--build-arg', f'BASE={debian(store)}', '--file', IMAGES / 'Dockerfile.worker', SOURCE)
@@ -217,7 +220,7 @@ def demo_build(store, tmp_path_factory):
 
 
 def test_the_azure_tutorial_as_it_is_typed(cluster, kubectl, address, operator, docker, demo_build):
-    """Each line of docs/seeds.md, with the job's file, few images, and this registry's name."""
+    """Runs each line of docs/seeds.md, with the job's file, few training images, and this registry's name."""
     few = ', '.join(f'"{word}"' for word in ('gloo', '--images', 1280, '--test-images', 500))
     changes = {'docker login registry.example': f'echo {PASSWORD} | docker login --username {USER} --password-stdin registry.example',
                ' examples/mnist': f' {demo_build}', 'registry.example': address, '=USER': f'={USER}', '=PASSWORD': f'={PASSWORD}',
@@ -241,7 +244,7 @@ def test_the_azure_tutorial_as_it_is_typed(cluster, kubectl, address, operator, 
 
 @pytest.mark.skipif(not WHOLE, reason='MUSTER_DOCKERFILES=1 builds the worker\'s image')
 def test_the_tutorials_job_trains_by_muster(cluster, kubectl, address, operator, docker, demo_build):
-    """The same image, and muster's package in it as the back end."""
+    """The image is the same, and the back end is muster's package in it."""
     text = (SOURCE / 'examples/azure-stack/pytorch_job_mnist_gloo_demo.yaml').read_text().replace('kubeflow/', f'{address}/team/')
     few = 'args: ["--backend", "muster", "--images", "1280", "--test-images", "500"]'
     kubectl('create', '-f', '-', text=text.replace(DEMO, 'by-muster').replace('args: ["--backend", "gloo"]', few))

@@ -1,5 +1,5 @@
-"""`muster operator` over restarts of the servers behind it: etcd, the API server, and both, killed while jobs are created; and a history that
-etcd has forgotten. The test then reads from etcd which objects were created, and how often.
+"""`muster operator` over restarts of the servers behind it: etcd, the API server, and both, killed while jobs are created; and a history that etcd
+has compacted. The test then reads from etcd which objects were created, and how often.
 """
 import collections
 import random
@@ -14,7 +14,7 @@ from program import wait_for
 from proxy import Hold, Proxy
 from test_extremes import etcd
 
-# The API server lets etcd forget nothing by itself: what has happened is read at the end.
+# The API server never compacts etcd by itself, so that the test can read the whole history at the end.
 OPTIONS = {**STORED, 'etcd-compaction-interval': '0'}
 ROUNDS, EACH, WORKERS, UNDER_WAY_S = 2, 3, 2, 0.4
 RANKS = ('master-0', *(f'worker-{at}' for at in range(WORKERS)))
@@ -35,16 +35,17 @@ def jobs(own):
 
 
 def restart(cluster, *names):
-    """Killed together, and started with the same data."""
+    """Kills the programs together, and starts them with the same data."""
     for name in names:
         cluster.stop(name)
-    for name in sorted(names):  # etcd first
+    for name in sorted(names):  # etcd is started first
         cluster.start_etcd() if name == 'etcd' else cluster.start_server()
     wait_for(cluster.is_ready, 'the API server is ready')
 
 
 def history(jobs, kind):
-    """{name: how often it was made}, by all writes since the cluster's beginning; those of the last thing that is made are known to have come."""
+    """Returns {name: how often it was created}, from all writes since the cluster's beginning. It creates an object `last`: when that has arrived,
+    all others have arrived, too."""
     made = collections.Counter()
     last = {'pods': {'containers': [{'name': 'last', 'image': 'none'}]}, 'services': {'ports': [{'port': 80}]}}[kind]
 
@@ -59,13 +60,13 @@ def history(jobs, kind):
 
 
 def told(jobs, name):
-    """{message of an event: how often}"""
+    """Returns {message of an event: how often}."""
     return {event['message']: event['count'] for event in jobs.events(name)}
 
 
 @pytest.mark.parametrize('names', [['etcd'], ['kube-apiserver'], ['etcd', 'kube-apiserver']], ids=' and '.join)
 def test_they_are_killed_while_jobs_are_made(own, jobs, operators, names):
-    """At any moment of it. All jobs get their pods and Services, each once; the status becomes what the pods say, and the operator lives."""
+    """The kill comes at any moment. All jobs get their pods and Services, each once; the status follows the pods, and the operator survives."""
     seed = random.randrange(1 << 32)
     print(f'seed {seed}')
     chance = random.Random(seed)
@@ -87,7 +88,7 @@ def test_they_are_killed_while_jobs_are_made(own, jobs, operators, names):
         jobs.wait_condition(name, 'Succeeded')
         wait_for(lambda: jobs.get(name)['status']['replicaStatuses']['Worker'].get('active') == WORKERS, 'the workers are counted')
         assert jobs.get(name)['status'].get('counters', {}).get('failures', 0) == 0
-        # What failed may fail more than once.
+        # A creation may fail more than once.
         assert {count for message, count in told(jobs, name).items() if not message.startswith('Error creating')} == {1}
     once = {f'{name}-{rank}': 1 for name in every for rank in RANKS}
     assert history(jobs, 'pods') == history(jobs, 'services') == once
@@ -95,7 +96,8 @@ def test_they_are_killed_while_jobs_are_made(own, jobs, operators, names):
 
 
 def test_what_etcd_has_forgotten_is_listed_anew(own, jobs, operators):
-    """While the operator heard nothing, pods failed and went, jobs came, ended and went; etcd was compacted, and both were killed."""
+    """While the operator's watches were held, pods failed and were deleted, and jobs were created, ended and deleted; etcd was compacted, and both
+    programs were killed."""
     proxy = Proxy(own)
     try:
         config = own.write_kubeconfig('through', proxy.url, user={})
@@ -128,7 +130,7 @@ def test_what_etcd_has_forgotten_is_listed_anew(own, jobs, operators):
         wait_for(lambda: made['lives-worker-0'] == made['lives-worker-1'] == 2, 'both are made again')
         jobs.set_phases('lives', 'Running')
         wait_for(lambda: jobs.get('lives')['status']['replicaStatuses']['Worker'].get('active') == WORKERS, 'they are counted')
-        assert jobs.get('lives')['status']['counters']['failures'] == 1  # who was deleted has not failed
+        assert jobs.get('lives')['status']['counters']['failures'] == 1  # the pod that was deleted is not counted as failed
         wait_for(lambda: operator.metrics()['muster_operator_live_jobs'] == 2, 'nothing is under way')
         began.close()
         again = {name for name, count in made.items() if count > 1}

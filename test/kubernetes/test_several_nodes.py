@@ -1,5 +1,5 @@
-"""Several nodes: ranks that meet across them, claims that only one of them can mount, and nodes that are lost. The test counts the running
-containers all the time, in the files of containerd's runtime on each node: an index never has two at the same time.
+"""Several nodes: ranks that meet across them, claims that only one of them can mount, and nodes that are lost. The test counts the running containers
+all the time, in the state files of each node's runtime: an index never has two at the same time.
 """
 import collections
 import json
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.heavy, pytest.mark.skipif(node.missing() is not None, 
 HERE = {'kubernetes.io/hostname': 'node'}
 SILENT_S = 15
 STAY = ('sh', '-c', 'trap "exit 0" TERM; while :; do sleep 1 & wait; done')
-# Where nobody answers, Kubernetes asks for the pod's end at once, not after five minutes.
+# When a node is silent, Kubernetes asks for the pod's end at once, not after five minutes.
 SOON = [{'key': f'node.kubernetes.io/{key}', 'operator': 'Exists', 'effect': 'NoExecute', 'tolerationSeconds': 1} for key in ('unreachable', 'not-ready')]
 
 
@@ -29,7 +29,7 @@ def cluster(tmp_path_factory):
 
 
 def install(cluster, kubectl, *flags):
-    """An operator on the node that is not lost."""
+    """Installs an operator on the node that is not lost."""
     def change(objects):
         pod = objects['Deployment', 'muster-operator']['spec']['template']['spec']
         pod['nodeSelector'] = HERE
@@ -44,7 +44,7 @@ def operator(cluster, kubectl):
 
 @pytest.fixture()
 def count(cluster):
-    """All nodes are looked at again and again: of no pod's name two containers run at once."""
+    """Counts the running containers on all nodes again and again: a pod's name must never have two at once."""
     most = collections.Counter()
 
     def look():
@@ -56,13 +56,13 @@ def count(cluster):
 
 
 def rather_on(name, **more):
-    """A pod's spec: there, while it is there."""
+    """Returns fields of a pod's spec that prefer the node while it exists."""
     term = {'weight': 100, 'preference': {'matchExpressions': [{'key': 'kubernetes.io/hostname', 'operator': 'In', 'values': [name]}]}}
     return {'affinity': {'nodeAffinity': {'preferredDuringSchedulingIgnoredDuringExecution': [term]}}, **more}
 
 
 def start_on(cluster, kubectl, name, where, **more):
-    """A job whose Master runs here and whose worker runs there; the worker's pod."""
+    """Creates a job whose Master runs on the first node and whose worker runs on `where`; returns the worker's pod."""
     create(kubectl, name, Master=rank(1, *STAY, nodeSelector=HERE), Worker=rank(1, *STAY, **rather_on(where, **more)))
     pod = wait_for(lambda: runs(cluster, f'{name}-worker-0'), 'the worker runs')
     assert pod['spec']['nodeName'] == where
@@ -86,7 +86,7 @@ def is_silent(cluster, name):
 
 
 def wait_replaced(cluster, pod):
-    """The new one, which runs."""
+    """Waits until a new pod runs, and returns it."""
     def is_new():
         found = runs(cluster, pod['metadata']['name'])
         return found if found and found['metadata']['uid'] != pod['metadata']['uid'] else None
@@ -115,7 +115,7 @@ def test_ranks_on_three_nodes_average(cluster, kubectl, operator, backend):
 # --- claims that one node has ---
 
 def test_ranks_of_one_claim_land_where_it_is(cluster, kubectl, operator, tmp_path):
-    """ReadWriteOnce: three ranks share a disk of node-2, and so run there."""
+    """ReadWriteOnce: three ranks share a disk of node-2, and therefore run there."""
     volumes = Volumes(cluster, tmp_path)
     volumes.make('disk-of-2', node='node-2')
     volumes.claim('disk-of-2')
@@ -128,7 +128,7 @@ def test_ranks_of_one_claim_land_where_it_is(cluster, kubectl, operator, tmp_pat
 
 
 def test_a_rank_that_cannot_come_to_its_claim_says_so(cluster, kubectl, operator, tmp_path):
-    """`muster run` says what the scheduler says."""
+    """`muster run` prints the scheduler's message."""
     volumes = Volumes(cluster, tmp_path)
     volumes.make('disk-of-3', node='node-3')
     volumes.claim('disk-of-3')
@@ -144,7 +144,7 @@ def test_a_rank_that_cannot_come_to_its_claim_says_so(cluster, kubectl, operator
 # --- nodes that are lost ---
 
 def test_a_node_that_comes_back_has_its_ranks_still(cluster, kubectl, operator, count):
-    """kubelet and containerd are killed and begin again: containers ran on, and nothing was made anew."""
+    """kubelet and containerd are killed and started again: the containers kept running, and no pod was created again."""
     pod = start_on(cluster, kubectl, 'back', 'node-2')
     back = cluster.nodes[1]
     back.kill('kubelet', 'containerd')
@@ -158,7 +158,7 @@ def test_a_node_that_comes_back_has_its_ranks_still(cluster, kubectl, operator, 
 
 
 def test_a_rank_is_replaced_once_its_node_is_out_of_service(cluster, kubectl, operator, count):
-    """While its container may run, its pod stays, though Kubernetes has asked for its end."""
+    """While its container may run, its pod stays, although Kubernetes has asked for its end."""
     pod = start_on(cluster, kubectl, 'lost', 'node-2', tolerations=SOON)
     cluster.nodes[1].kill('kubelet', 'containerd')
     wait_for(lambda: 'deletionTimestamp' in get_pod(cluster, 'lost-worker-0')['metadata'], 'its end is asked for')
@@ -175,7 +175,7 @@ def test_a_rank_is_replaced_once_its_node_is_out_of_service(cluster, kubectl, op
 
 
 def test_a_rank_is_replaced_when_its_node_was_silent_for_its_time(cluster, kubectl, operator, count):
-    """--lost-nodes=SECONDS: not before, and the event says so."""
+    """--lost-nodes=SECONDS: the rank is not replaced before that time, and the event gives the reason."""
     install(cluster, kubectl, f'--lost-nodes={SILENT_S}')
     pod = start_on(cluster, kubectl, 'silent', 'node-3')
     cluster.nodes[2].power_off()

@@ -16,7 +16,7 @@ COMMANDS = read_commands('takeover.md')
 
 @pytest.fixture()
 def kubeflow():
-    """A cluster as upstream's manifests leave it, but for the webhooks; they come later."""
+    """A cluster as upstream's manifests set it up, without the webhooks, which are applied later."""
     with Cluster() as running:
         kubectl = Kubectl(running.kubeconfig)
         text = kubectl('kustomize', str(upstream.module() / 'manifests/overlays/standalone'))
@@ -28,7 +28,7 @@ def kubeflow():
 
 
 def make_jobs(jobs):
-    """Under the training-operator: one that runs, one that is suspended, one that has succeeded, one that has failed for good."""
+    """Creates jobs under the training-operator: one runs, one is suspended, one has succeeded, one has failed permanently."""
     jobs.create('runs', workers=2)
     jobs.wait_pods('runs', 3)
     jobs.set_phases('runs', 'Running')
@@ -59,14 +59,14 @@ def test_jobs_are_taken_over_while_they_run(kubeflow):
         peer.wait_ready()
         make_jobs(jobs)
         before, services, failed = uids(jobs, 'pods'), uids(jobs, 'services'), jobs.get('failed')['status']
-        # Both at once: the one that comes second waits, says why, and is ready.
+        # Both operators run: the second one waits, reports why, and is ready.
         running.start().wait_ready()
         said = wait_for(lambda: running.said('operator.upstream', 'waits until it is gone'), 'it is said')
         assert stop in said['message']
         assert 'TFJobs' in wait_for(lambda: running.said('operator.kinds'), 'other kinds are said')['message']
         assert not running.said('operator.status') and jobs.get('failed')['status'] == failed
         peer.end()
-        kubectl('delete', 'validatingwebhookconfiguration', upstream.WEBHOOK)  # the test's own, of no webhooks
+        kubectl('delete', 'validatingwebhookconfiguration', upstream.WEBHOOK)  # the test's own configuration, without webhooks
         kubectl('apply', '-f', '-', text=cluster.webhooks)
         type_line(cluster, stop)
         type_line(cluster, install)
@@ -93,7 +93,8 @@ def test_jobs_are_taken_over_while_they_run(kubeflow):
 
 
 def test_it_steps_back_and_finds_the_one_webhook(kubeflow):
-    """A training-operator that keeps other kinds only is no obstacle; where its webhook of PyTorchJobs is left, the patch that is said removes that one."""
+    """A training-operator that only handles other kinds does not stop muster's; if its webhook for PyTorchJobs is left, the patch in the log removes
+    exactly that one."""
     cluster, kubectl = kubeflow
     jobs = Jobs(cluster, cluster.namespace('team'))
     kubectl('-n', 'kubeflow', 'patch', 'deployment', 'training-operator', '--type=json',

@@ -1,5 +1,5 @@
-"""`muster operator` as its account, with tokens that expire: the file is replaced as a kubelet does it, and the token that the operator has
-read becomes invalid soon after. The API server's own audit log shows what it has refused. For a run by hand that waits until a token of ten
+"""`muster operator` with its account's tokens, which expire: the file is replaced as a kubelet does it, and the token that the operator has read
+becomes invalid soon after. The API server's own audit log shows which requests it has refused. For a run by hand that waits until a token of ten
 minutes expires set MUSTER_TOKEN_S=700.
 """
 import itertools
@@ -24,9 +24,9 @@ PATHS = {'Namespace': '/api/v1/namespaces', 'ServiceAccount': f'{CORE}/serviceac
          'ClusterRoleBinding': f'{RIGHTS}/clusterrolebindings', 'Role': f'{RIGHTS}/namespaces/{SYSTEM}/roles',
          'RoleBinding': f'{RIGHTS}/namespaces/{SYSTEM}/rolebindings'}
 AUDIT = {'apiVersion': 'audit.k8s.io/v1', 'kind': 'Policy', 'omitStages': ['RequestReceived'], 'rules': [{'level': 'Metadata'}]}
-# The least that an API server gives; it takes such a token for up to a minute longer (the leeway for clocks that differ).
+# The shortest life that an API server allows; it accepts such a token for up to a minute longer (for clocks that differ).
 TOKEN_S = 600
-# When its file is replaced: a kubelet does it when four fifths of its time are over. In the test by hand a job comes each STEP_S.
+# When the token's file is replaced: a kubelet does it after four fifths of the token's life. In the test by hand a job is created every STEP_S.
 REPLACED_S, LATE_S, STEP_S = 0.8 * TOKEN_S, TOKEN_S + 55, 10
 LONG_S = int(os.environ.get('MUSTER_TOKEN_S', 0))
 WORKERS, TRIES = 19, 3
@@ -34,7 +34,7 @@ WORKERS, TRIES = 19, 3
 
 @pytest.fixture()
 def own():
-    """A cluster of its own, which writes down whom it has refused, with the rights of deploy/overlays/ha."""
+    """A separate cluster whose audit log shows refused requests, with the rights of deploy/overlays/ha."""
     running = Cluster()
     (running.folder / 'audit.json').write_text(json.dumps(AUDIT))
     running.options = {'audit-policy-file': str(running.folder / 'audit.json'), 'audit-log-path': str(running.folder / 'audit.log')}
@@ -47,8 +47,8 @@ def own():
 
 
 class Account:
-    """The folder of the operator's token, as a kubelet keeps it in a pod: the file is a link into what the link `..data` shows, which is replaced as a whole.
-    Each token is bound to a Secret of its own, with which it ends.
+    """The folder of the operator's token, as a kubelet keeps it in a pod: the file is a link into the folder to which the link `..data` points;
+    `..data` is replaced as a whole. Each token is bound to its own Secret, and becomes invalid when that is deleted.
     """
 
     def __init__(self, cluster, folder):
@@ -57,7 +57,7 @@ class Account:
         self.replace()
 
     def replace(self):
-        """(name of its Secret, token) of the one before."""
+        """Replaces the token. Returns (name of its Secret, token) of the one before."""
         before, number = self.now, next(self.numbers)
         name = f'{self.folder.name}-{number}'
         secret = self.cluster.request('POST', f'{CORE}/secrets', {'metadata': {'name': name}})
@@ -75,7 +75,7 @@ class Account:
         self.cluster.request('DELETE', f'{CORE}/secrets/{one[0]}')
 
     def is_refused(self, one):
-        """By a request of the test's."""
+        """Whether the API server refuses the token in a request of the test."""
         asked = urllib.request.Request(f'{self.cluster.url}/api/v1/pods?limit=1', headers={'Authorization': f'Bearer {one[1]}'})
         tls = ssl.create_default_context(cafile=self.cluster.authority.file('ca.crt'))
         try:
@@ -87,7 +87,7 @@ class Account:
 
 
 class World:
-    """An operator of the namespace `folder.name`, with its token there. It leads, or is the only one."""
+    """An operator of the namespace `folder.name`, with its token in that folder. It leads, or it is the only one."""
 
     def __init__(self, cluster, folder, elects):
         folder.mkdir()
@@ -100,7 +100,7 @@ class World:
             self.first = self.lease()
 
     def makes(self, name, workers=1):
-        """A job gets its pods and its end, which watches have to bring."""
+        """Checks that a job gets its pods, and its end; both need working watches."""
         self.jobs.create(name, workers=workers)
         wait_for(lambda: self.check_alive() or len(self.jobs.list('pods', name)) == 1 + workers, f'the pods of {name}')
         self.ends(name)
@@ -113,23 +113,23 @@ class World:
         return self.cluster.request('GET', LEASE_PATH)['spec']
 
     def refused(self):
-        """[(verb, path)] of what the API server has refused of muster's, in order."""
+        """Returns [(verb, path)] of muster's requests that the API server has refused with 401, in order."""
         found = [json.loads(line) for line in (self.cluster.folder / 'audit.log').read_text().splitlines(keepends=True) if line.endswith('\n')]
         return [(said['verb'], said['requestURI'].partition('?')[0]) for said in found
                 if said['userAgent'].startswith('muster/') and said.get('responseStatus', {}).get('code') == 401]
 
     def check_alive(self):
-        """It ends where it loses its Lease, and says so."""
+        """Checks that the operator runs; it would end if it lost its Lease."""
         assert self.operator.process.poll() is None, self.operator.lines()[-5:]
 
     def check_lease(self):
-        """It has been held all the time, and is."""
+        """Checks that the Lease was held all the time, and is still renewed."""
         lease, held = self.lease(), ('holderIdentity', 'acquireTime', 'leaseTransitions')
         assert [lease.get(key) for key in held] == [self.first.get(key) for key in held]
         wait_for(lambda: self.lease()['renewTime'] > lease['renewTime'], 'it is renewed')
 
     def check_nothing_failed(self):
-        """What was refused was sent once more, unseen; of watches it is said."""
+        """Checks that refused requests were repeated without a report; only refused watches are logged."""
         lines = [line for line in self.operator.lines() if 'nauthorized' in line['message'] and line['event'] != 'controller.watch']
         assert lines == [], lines
         assert [e for e in self.cluster.request('GET', self.jobs.at('events'))['items'] if e['type'] == 'Warning'] == []
@@ -151,7 +151,7 @@ def worlds(own, tmp_path):
 
 
 def test_a_token_that_is_revoked_costs_nothing(worlds):
-    """While pods are made, many at a time: each request that was refused is sent once more, and is done; the Lease is held."""
+    """The token is revoked while many pods are created at a time: each refused request is sent once more, and succeeds; the Lease is held."""
     world = worlds('revoked')
     world.account.revoke(world.account.replace())
     for number in itertools.count():
@@ -168,7 +168,7 @@ def test_a_token_that_is_revoked_costs_nothing(worlds):
 
 
 def test_watches_that_are_refused_go_on(worlds):
-    """A server that begins anew knows no token: all watches are refused, each once, and what happens then is seen."""
+    """A server that starts again has no tokens in its cache: all watches are refused once, and later changes are seen."""
     world = worlds('watches', elects=False)
     for number in range(TRIES):
         name = f'job-{number}'
@@ -180,7 +180,7 @@ def test_watches_that_are_refused_go_on(worlds):
         world.cluster.start_server()
         world.ends(name)
         watched = [asked for asked in world.refused() if asked[0] in ('watch', 'list')]
-        if watched:  # else its minute was over just then, and it had read the file
+        if watched:  # otherwise the operator had just read the new file, because its minute was over
             break
     print(f'after {number + 1}: {watched}')
     assert watched and len(watched) == len(set(watched))
@@ -197,7 +197,8 @@ def wait_until(moment):
 @pytest.mark.heavy
 @pytest.mark.skipif(not LONG_S, reason='MUSTER_TOKEN_S=700 waits until a token of ten minutes has run out')
 def test_a_token_of_ten_minutes(worlds):
-    """The leader's file is replaced as a kubelet does it, another operator's when its token has seconds to live. Jobs come and end all the while."""
+    """The leader's file is replaced as a kubelet does it, another operator's when its token has only seconds to live. Jobs are created and end all
+    the time."""
     begin = time.monotonic()
     replaced = {worlds('early'): REPLACED_S, worlds('late', elects=False): LATE_S}
     first = {world: world.account.now for world in replaced}
@@ -219,6 +220,6 @@ def test_a_token_of_ten_minutes(worlds):
         assert not world.account.is_refused(world.account.now)
         world.check_nothing_failed()
     assert all('/namespaces/late/' in path for _, path in refused)
-    assert max((refused.count(asked) for asked in refused), default=0) <= 2  # a job has two pods, which are made together
+    assert max((refused.count(asked) for asked in refused), default=0) <= 2  # a job has two pods, which are created at the same time
     early.check_lease()
     assert early.operator.end() == late.operator.end() == 0

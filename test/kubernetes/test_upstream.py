@@ -8,7 +8,7 @@ from jobs import Jobs
 
 @pytest.fixture(scope='module')
 def peer():
-    """(a cluster of its own, the training-operator in it)"""
+    """Returns (a separate cluster, the training-operator in it)."""
     cluster = Cluster().start()
     try:
         upstream.install(cluster)

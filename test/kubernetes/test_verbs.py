@@ -1,5 +1,5 @@
-"""muster's verbs with --kubeconfig and --context, each test against both clusters: a real API server, on which no operator watches jobs, and
-the embedded one over TLS, as another machine would see it. The client has its own MUSTER_HOME, in which no controller is started.
+"""muster's verbs with --kubeconfig and --context, each test against both clusters: a real API server, on which no operator watches jobs, and the
+embedded one over TLS, as another machine would use it. The client has its own MUSTER_HOME, in which no controller is started.
 """
 import base64
 import itertools
@@ -26,13 +26,13 @@ def job(name, command='exit 0', workers=0, **policy):
 
 
 def never(made):
-    """Its Master is not restarted."""
+    """Changes the job so that its Master is not restarted."""
     made['spec']['pytorchReplicaSpecs']['Master']['restartPolicy'] = 'Never'
     return made
 
 
 class Embedded:
-    """Another muster's controller, over TLS."""
+    """The controller of another muster, over TLS."""
 
     def __init__(self):
         self.muster = Muster()
@@ -40,7 +40,7 @@ class Embedded:
         self.path = self.muster.work / 'config'
 
     def namespace(self, name):
-        return name  # made when something is created in it
+        return name  # it is created with the first object in it
 
     def kubeconfig(self, namespace):
         text = self.path.read_text()
@@ -69,7 +69,7 @@ class Real:
         return self.cluster.write_kubeconfig(f'config-{namespace}', self.cluster.url, namespace=namespace)
 
     def end(self, namespace, name, state, **more):
-        """As an operator would."""
+        """Writes the job's end into its status, as an operator would."""
         path = f'/apis/kubeflow.org/v1/namespaces/{namespace}/pytorchjobs/{name}/status'
         conditions = [{'type': kind, 'status': 'True', 'reason': kind, 'message': f'the job is {kind}', 'lastTransitionTime': '2026-01-01T00:00:00Z',
                        'lastUpdateTime': '2026-01-01T00:00:00Z'} for kind in ('Created', state)]
@@ -81,7 +81,7 @@ class Real:
 
 @pytest.fixture(scope='module')
 def sides():
-    """Each is made when a test first asks for it."""
+    """Returns a function that returns a side, which is started when a test first asks for it."""
     made = {}
 
     def get(kind):
@@ -94,7 +94,7 @@ def sides():
 
 
 class Client:
-    """muster, told a cluster."""
+    """muster, configured for a cluster."""
 
     def __init__(self, side, namespace):
         self.side, self.namespace, self.muster = side, namespace, Muster()
@@ -148,7 +148,7 @@ def test_a_job_is_made_shown_changed_and_deleted(client):
 
 @both
 def test_what_get_has_written_can_be_created(client):
-    """It has a resourceVersion, which an API server refuses of an object to be created."""
+    """It has a resourceVersion, which an API server refuses in a new object."""
     client.create(job('a', suspend=True))
     found = client.get('job', 'a')
     client.run('delete', 'job', 'a')
@@ -184,7 +184,7 @@ def test_a_variable_that_no_pod_can_have_is_said(client):
 
 
 def of_a_cluster(name):
-    """What a node of a cluster can do, and this machine cannot."""
+    """Returns a job with features that a node of a cluster has, and this machine does not."""
     made = job(name, suspend=True, schedulingPolicy={'queue': 'q'})
     spec = made['spec']['pytorchReplicaSpecs']['Master']['template']['spec']
     spec['volumes'] = [{'name': 'token', 'projected': {'sources': []}}, {'name': 'data', 'hostPath': {'path': '/on/the/node', 'type': 'Directory'}}]
@@ -287,7 +287,7 @@ def test_a_token_file_is_read(client):
 
 
 def account_token(cluster, namespace, name, resources=('pods',), verbs=('list',)):
-    """Of an account that may list pods, or as it is said."""
+    """Creates an account that may list pods, or has the given rights; returns its token."""
     rbac = f'/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}'
     cluster.request('POST', f'/api/v1/namespaces/{namespace}/serviceaccounts', {'metadata': {'name': name}})
     cluster.request('POST', f'{rbac}/roles', {'metadata': {'name': name}, 'rules': [{'apiGroups': ['', 'kubeflow.org'], 'resources': resources, 'verbs': verbs}]})
@@ -402,7 +402,7 @@ TRAIN = ('--job_name=t', '--num_workers=2', '--worker_image=team/mnist:1', '--wo
 
 
 def owner_of_token(client):
-    """The uid of the one owner, a job, that the Secret of job t goes with."""
+    """Returns the uid of the only owner, a job, of the Secret of job t."""
     owner, = client.get('secret', 't-token')['metadata']['ownerReferences']
     assert (owner['kind'], owner['name']) == ('PyTorchJob', 't')
     return owner['uid']
@@ -410,7 +410,8 @@ def owner_of_token(client):
 
 @embedded
 def test_train_on_a_cluster_is_followed_to_its_end(client):
-    """The coordinator and its workers are pods there, the token is their Secret's: nothing of this shell but what is named."""
+    """The coordinator and its workers are pods of the cluster, and the token is in their Secret: they get no variables of this shell except named
+    ones."""
     worker = BUILD / 'tests' / 'elastic_worker'
     words = [*TRAIN, f'--job_command=echo "N=$N TOKEN=$MUSTER_COORDINATOR_TOKEN"; exec {worker} 97 2 4 2 0', '-e', 'N=7', '-e', f'PATH={BUILD}/bin:/usr/bin:/bin']
     done = client.run('train', *words)
@@ -443,7 +444,7 @@ def test_train_follows_what_the_operator_says(client, state):
 
 @real
 def test_elasticdl_submits_to_a_cluster_and_returns(client):
-    """A job that runs keeps its token: one of the same name is refused before anything is made."""
+    """A running job keeps its token: a second job of the same name is refused before anything is created."""
     def elasticdl(code):
         done = subprocess.run([BUILD / 'bin/elasticdl', 'train', *TRAIN, '--job_command=python3 train.py', '--kubeconfig', client.config], env=client.muster.env,
                               cwd=client.muster.work, capture_output=True, text=True, timeout=LIMIT_S, check=False)

@@ -1,6 +1,6 @@
-"""The webhooks of `muster operator` on a real API server: bad jobs are refused, images must be in a list, old versions are served,
-certificates are renewed under load. deploy/overlays/images is installed as it is printed, and the operators run with its service account's
-rights; but no kube-proxy runs here, so a url replaces the Service, and leads to a balancer."""
+"""The webhooks of `muster operator` on a real API server: bad jobs are refused, images must be in a list, old versions are served, certificates are
+renewed under load. deploy/overlays/images is installed as it is printed, and the operators run with its service account's rights; but no kube-proxy
+runs here, so a URL replaces the Service, and leads to a balancer."""
 import base64
 import json
 import ssl
@@ -24,7 +24,7 @@ ALLOWED = '# of the tests\nnone\nok.example/team/\n'
 
 
 def by_url(client, balancer):
-    """A Service's place in a webhook becomes the balancer's."""
+    """Replaces the Service in a webhook's client configuration by the balancer's URL."""
     path = client.pop('service')['path']
     client['url'] = f'https://127.0.0.1:{balancer.port}{path}'
 
@@ -57,7 +57,7 @@ class Hooks:
         return self
 
     def add(self, *words):
-        """Another operator, which reviews come to once it is ready."""
+        """Starts another operator; it gets reviews once it is ready."""
         made = Operator(self.config, '--webhook-server-port=0', '--webhook-names=127.0.0.1', f'--image-allow-list={self.allowed}', *words,
                         env={'KUBEFLOW_NAMESPACE': ''})
         self.operators.append(made)
@@ -66,7 +66,7 @@ class Hooks:
         return made
 
     def bundle(self, path, *way):
-        """The authorities that an object names."""
+        """Returns the certificate authorities that an object names."""
         at = self.cluster.request('GET', path)
         for name in way:
             at = at[name]
@@ -111,7 +111,7 @@ def jobs(hooks, request):
 
 
 def refusal(jobs, body, kind='jobs', method='POST', name='', part=''):
-    """What the API server says; None: it takes it. The answer of a dead webhook is no refusal."""
+    """Returns the API server's message, or None if it accepts the request. An answer about a dead webhook is not a refusal."""
     try:
         jobs.cluster.request(method, jobs.at(kind, name) + part, body)
     except urllib.error.HTTPError as refused:
@@ -124,7 +124,7 @@ def refusal(jobs, body, kind='jobs', method='POST', name='', part=''):
 # --- certificates ---
 
 def test_it_says_whose_its_certificate_is(hooks):
-    """Everywhere the same list; the server shows what the Secret has; keys are in no log."""
+    """All objects name the same authorities; the server shows the Secret's certificate; no log has a key."""
     kept = hooks.secret()
     assert sorted(kept) == ['ca.crt', 'ca.key', 'tls.crt', 'tls.key']
     assert hooks.bundles() == [kept['ca.crt']] * 3
@@ -138,7 +138,7 @@ def test_it_says_whose_its_certificate_is(hooks):
 
 @pytest.mark.parametrize('number', range(len(HOSTILE)))
 def test_a_hostile_job_is_a_message(hooks, jobs, number):
-    """By the definition or by the webhook; the operator stays as it is."""
+    """The definition or the webhook refuses the job; the operator continues to run."""
     says, spec = HOSTILE[number]
     said = refusal(jobs, {**job('a'), 'spec': spec})
     assert said and says in said, said
@@ -159,7 +159,7 @@ def test_all_that_is_wrong_is_said_at_once_with_a_hint(hooks, jobs):
 
 
 def test_what_was_stored_before_can_still_be_labelled_and_deleted(hooks, jobs):
-    """A job that is not changed is not judged: nobody is locked out of what was there."""
+    """An unchanged job is not judged: users can still work with older objects."""
     at = f'{HOOKS}/muster-operator'
     before = hooks.cluster.request('GET', at)
     hooks.cluster.request('DELETE', at)
@@ -192,7 +192,7 @@ def pod(image, init=None, name='p'):
 
 @pytest.fixture()
 def listed(hooks, jobs):
-    """A namespace in which pods are judged, too."""
+    """Jobs of a namespace in which pods are judged, too."""
     hooks.cluster.request('PATCH', f'/api/v1/namespaces/{jobs.namespace}', {'metadata': {'labels': {'muster.dev/images': 'listed'}}},
                           'application/merge-patch+json')
     wait_for(lambda: refusal(jobs, pod('evil.example/x'), 'pods', part='?dryRun=All'), 'the label has an effect')
@@ -245,7 +245,7 @@ def test_the_list_is_read_again(hooks, listed):
 
 
 def test_an_operator_can_start_where_none_answers(hooks):
-    """With the label on every namespace, as `kubectl label namespaces --all` puts it there."""
+    """Every namespace has the label, as after `kubectl label namespaces --all`."""
     hooks.kubectl('label', 'namespace', SYSTEM, 'muster.dev/images=listed')
     ports, hooks.balancer.ports[:] = list(hooks.balancer.ports), []
     try:
@@ -257,7 +257,7 @@ def test_an_operator_can_start_where_none_answers(hooks):
 
 
 def operators_pod():
-    """As its Deployment makes it."""
+    """Returns an operator's pod, as its Deployment makes it."""
     spec = next(o for o in deployed() if o['kind'] == 'Deployment')['spec']['template']['spec']
     return {'apiVersion': 'v1', 'kind': 'Pod', 'metadata': {'name': 'operator'}, 'spec': spec}
 
@@ -265,7 +265,7 @@ def operators_pod():
 # --- old versions ---
 
 def test_an_old_job_is_stored_as_v1_and_runs(hooks, jobs):
-    """As the tutorial of the training with DDP has it, by kubectl; v1beta1 and v1beta2."""
+    """The job is like that of the DDP tutorial, and kubectl creates it; both v1beta1 and v1beta2."""
     for version in ('v1beta1', 'v1beta2'):
         name = f'mnist-{version}'
         body = {**job(name), 'apiVersion': f'kubeflow.org/{version}'}
@@ -284,7 +284,7 @@ def test_an_old_job_is_stored_as_v1_and_runs(hooks, jobs):
 
 @pytest.mark.parametrize('version', ['v1beta1', 'v1beta2'])
 def test_the_files_of_the_ddp_tutorial_run(hooks, jobs, version):
-    """By `kubectl create -f`: four pods with what the file gives each of them, and the policies of its top level."""
+    """`kubectl create -f` creates four pods with what the file gives each of them, and with the policies of its top level."""
     text = (SOURCE / 'test/seeds/data' / f'ddp-{version}.yaml').read_text().replace('example/mnist-ddp:1.0', 'ok.example/team/mnist-ddp:1.0')
     hooks.kubectl('create', '-n', jobs.namespace, '-f', '-', text=text)
     name = 'mnist-ddp' if version == 'v1beta1' else 'mnist-ddp-gpu'
@@ -328,7 +328,7 @@ def test_a_bad_old_job_is_refused_too(hooks, jobs):
 # --- several operators, and new certificates ---
 
 def test_two_operators_serve_one_certificate(hooks, jobs):
-    """Whoever makes it, the other reads it; when one ends, the other answers."""
+    """One operator makes the certificate, and the other reads it; when one ends, the other answers."""
     second = hooks.add('--leader-elect')
     for port in hooks.balancer.ports:
         assert ssl.get_server_certificate(('127.0.0.1', port)).strip() == hooks.secret()['tls.crt'].strip()
@@ -341,7 +341,7 @@ def test_two_operators_serve_one_certificate(hooks, jobs):
 
 
 class Load:
-    """Jobs and pods are asked for as fast as one client can; what the API server says about a webhook that did not answer is kept."""
+    """Creates jobs and pods (in dry runs) as fast as one client can, and keeps the API server's messages about webhooks that did not answer."""
 
     def __init__(self, jobs):
         self.jobs, self.sent, self.failed, self.ended = jobs, 0, [], False
@@ -368,7 +368,7 @@ class Load:
 
 @pytest.mark.heavy
 def test_certificates_are_renewed_under_load(hooks, listed):
-    """Two operators whose certificates live for 24 s: authority, certificate and list change again and again, and no request fails."""
+    """Two operators have certificates that live for 24 s: authority, certificate and list change again and again, and no request fails."""
     hooks.end()
     hooks.cluster.request('PUT', SECRET, {'apiVersion': 'v1', 'kind': 'Secret', 'metadata': {'name': 'muster-operator-webhook'}})
     for words in (('--leader-elect',), ('--leader-elect',)):
@@ -393,7 +393,7 @@ def test_certificates_are_renewed_under_load(hooks, listed):
 
 
 def test_certificate_files_are_read_again(hooks, jobs, tmp_path):
-    """Of somebody else's making; nothing is written into the cluster then."""
+    """The files come from outside; the operator then writes nothing into the cluster."""
     hooks.end()
     authority = hooks.cluster.authority
     for number in range(2):
@@ -415,7 +415,7 @@ def test_certificate_files_are_read_again(hooks, jobs, tmp_path):
 
 
 def test_it_costs_little(hooks):
-    """Beside one that serves none."""
+    """An operator with webhooks needs at most 3 MiB more memory than one without."""
     hooks.end()
     with_hooks = hooks.add().metrics()['process_resident_memory_bytes']
     plain = Operator(hooks.config, env={'KUBEFLOW_NAMESPACE': ''})

@@ -44,7 +44,7 @@ def test_a_bad_job_is_refused(kubectl):
 
 @pytest.mark.parametrize('version', ['v1beta1', 'v1beta2'])
 def test_a_job_of_an_old_version_runs(cluster, kubectl, version):
-    """Written and read in its own version, run as v1; a bad one is judged as v1."""
+    """The job is written and read in its own version, and runs as v1; a bad job is judged as v1."""
     assert 'one container must' in refusal(kubectl, bad(version))
     create(kubectl, version, version=version, Master=rank(1, 'sh', '-c', 'echo $MASTER_ADDR'), Worker=rank(1, 'true'))
     assert wait_end(cluster, kubectl, version) == 'Succeeded'
@@ -55,7 +55,8 @@ def test_a_job_of_an_old_version_runs(cluster, kubectl, version):
 
 
 def test_one_operator_is_enough(cluster, kubectl):
-    """The leader's pod is deleted: while another one starts, each request is answered by whoever is left, but for those that were on their way."""
+    """The leader's pod is deleted: while another one starts, the remaining operator answers each request, except those that were already under
+    way."""
     before = {pod['metadata']['uid'] for pod in cluster.request('GET', PODS)['items']}
     lease = cluster.request('GET', '/apis/coordination.k8s.io/v1/namespaces/muster-system/leases/muster-operator')
     leader = lease['spec']['holderIdentity'].partition('_')[0]

@@ -22,7 +22,7 @@ SECRET = f'/api/v1/namespaces/{SPACE}/secrets/training-operator-webhook-cert'
 WEBHOOKS = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations'
 WEBHOOK = 'validator.training-operator.kubeflow.org'
 DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
-# Where it looks for its certificate, whatever it is told; /tmp is a folder of its own to it.
+# Where it looks for its certificate, whatever its flags say; it has its own folder as /tmp.
 CERTIFICATES = 'k8s-webhook-server/serving-certs'
 EXAMPLES = ('simple', 'smoke-dist/pytorch_job_sendrecv', 'mnist/v1/pytorch_job_mnist_gloo', 'mnist/v1/pytorch_job_mnist_nccl',
             'mnist/v1/pytorch_job_mnist_mpi', 'cpu-demo/demo', 'deepspeed-demo/pytorch_deepspeed_demo', 'elastic/echo/echo',
@@ -30,18 +30,18 @@ EXAMPLES = ('simple', 'smoke-dist/pytorch_job_sendrecv', 'mnist/v1/pytorch_job_m
 
 
 def module():
-    """The folder of its module's text."""
+    """Returns the folder of the module's sources."""
     found = subprocess.run([SOURCE / 'tools/kubernetes/build', '--module', 'training-operator'], stdout=subprocess.PIPE, text=True, check=True)
     return pathlib.Path(found.stdout.strip())
 
 
 def definition():
-    """Of PyTorchJobs, as YAML."""
+    """Returns the definition of PyTorchJobs, as YAML."""
     return (module() / 'manifests/base/crds/kubeflow.org_pytorchjobs.yaml').read_bytes()
 
 
 def example(cluster, name):
-    """One of EXAMPLES as an object, read by the API server; it has a namespace of its own there, in which nothing is made."""
+    """Returns one of EXAMPLES as an object, parsed by the API server in a dry run: nothing is created."""
     text = module().joinpath('examples', 'pytorch', f'{name}.yaml').read_bytes()
     made = cluster.request('POST', f'/apis/kubeflow.org/v1/namespaces/{SPACE}/pytorchjobs?dryRun=All', data=text, content_type='application/yaml')
     return {'apiVersion': made['apiVersion'], 'kind': made['kind'], 'metadata': {'name': made['metadata'].get('name', '')}, 'spec': made['spec']}
@@ -55,14 +55,14 @@ def make_or_keep(cluster, path, body):
 
 
 def prepare(cluster):
-    """What it expects to find: its namespace, a Secret to fill, a webhook configuration (of no webhooks)."""
+    """Makes the objects that the training-operator expects: its namespace, a Secret to fill, a webhook configuration (without webhooks)."""
     make_or_keep(cluster, '/api/v1/namespaces', {'metadata': {'name': SPACE}})
     make_or_keep(cluster, SECRET.rpartition('/')[0], {'metadata': {'name': SECRET.rpartition('/')[2]}})
     make_or_keep(cluster, WEBHOOKS, {'metadata': {'name': WEBHOOK}, 'webhooks': []})
 
 
 def install(cluster):
-    """The definition of PyTorchJobs as it comes with it."""
+    """Installs the definition of PyTorchJobs that is part of the training-operator."""
     cluster.request('POST', DEFINITIONS, data=definition(), content_type='application/yaml')
     wait_served(cluster)
 
@@ -85,7 +85,8 @@ class Upstream:
 
     def start(self):
         prepare(self.cluster)
-        # Its own /tmp, for what it looks for there, with the program, which may lie in /tmp itself; no process comes between it and this one.
+        # The process gets its own /tmp with the files that it looks for there, and with the program, which may itself lie in /tmp. It is a direct
+        # child of this process.
         (self.folder / 'training-operator').touch()
         own_tmp = ['unshare', '--mount', *([] if os.geteuid() == 0 else ['--user', '--map-root-user']), 'sh', '-c',
                    'mount --bind "$1" "$0/training-operator" && mount --rbind "$0" /tmp && shift && exec /tmp/training-operator "$@"', str(self.folder)]
@@ -98,7 +99,7 @@ class Upstream:
         return (self.folder / 'log').read_text(errors='replace')[-4000:]
 
     def write_certificate(self):
-        """What a kubelet would do, once it has filled its Secret."""
+        """Writes the certificate from the Secret into the folder, as a kubelet would, and returns whether the Secret was filled."""
         self.assert_runs()
         filled = self.cluster.request('GET', SECRET).get('data', {})
         for name, value in filled.items():

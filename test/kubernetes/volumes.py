@@ -4,7 +4,7 @@ SIZE = '1Gi'
 
 
 class Volumes:
-    """Below a folder of the test; claims are in the namespace."""
+    """Makes volumes below a folder of the test; claims are in the namespace."""
 
     def __init__(self, cluster, folder, namespace='default'):
         self.cluster, self.base, self.namespace = cluster, folder, namespace
@@ -13,7 +13,8 @@ class Volumes:
         return self.base / name
 
     def make(self, name, kind=None, node=None, mode='ReadWriteOnce'):
-        """A volume of a kind (a storage class; its own name when none is given), on one node where one is named, as a local disk is."""
+        """Creates a volume of a storage class (`kind`; by default the volume's own name). With `node` the volume is only on that node, like a local
+        disk."""
         self.folder(name).mkdir(mode=0o777)
         where = {'hostPath': {'path': str(self.folder(name))}}
         if node:
@@ -24,7 +25,7 @@ class Volumes:
                                                  'persistentVolumeReclaimPolicy': 'Retain', **where}})
 
     def wants(self, kind, mode='ReadWriteOnce'):
-        """The spec of a claim for a volume of that kind."""
+        """Returns the spec of a claim for a volume of that kind."""
         return {'accessModes': [mode], 'storageClassName': kind, 'resources': {'requests': {'storage': SIZE}}}
 
     def claim(self, name, kind=None, mode='ReadWriteOnce'):

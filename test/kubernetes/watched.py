@@ -9,12 +9,13 @@ from cluster import HOST
 
 
 class Watched:
-    """A list, then a watch in a thread of its own, until it is closed. `on_event(type, object)` is called in that thread."""
+    """Lists the objects, then watches them in a separate thread, until it is closed. `on_event(type, object)` is called for each object and
+    change."""
 
     def __init__(self, cluster, path, on_event=None):
         self.cluster, self.path, self.on_event = cluster, path, on_event
         self.lock = threading.Lock()
-        # By namespace.
+        # {namespace: {name: object}}
         self.objects = collections.defaultdict(dict)
         self.made, self.deleted = (collections.defaultdict(collections.Counter) for _ in range(2))
         self.failure = None
@@ -49,7 +50,7 @@ class Watched:
             self.on_event(kind, found)
 
     def of(self, namespace):
-        """{name: object}"""
+        """Returns {name: object} of a namespace."""
         assert self.failure is None, f'the watch of {self.path} ended: {self.failure}'
         with self.lock:
             return dict(self.objects[namespace])

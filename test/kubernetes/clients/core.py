@@ -20,7 +20,7 @@ def node(core):
 
 
 def forward(core, namespace, pod, port):
-    """What comes back of a line, and what the client says that went wrong."""
+    """Sends a line to a pod's port. Returns the bytes that came back, and the error that the client reports."""
     opened = portforward(core.connect_get_namespaced_pod_portforward, pod, namespace, ports=str(port))
     connection = opened.socket(port)
     heard = b''
@@ -29,7 +29,7 @@ def forward(core, namespace, pod, port):
         while piece := connection.recv(100):
             heard += piece
     except OSError:
-        pass  # closed by the other end: the client says why
+        pass  # the other end closed the connection; the client reports why
     return heard.decode(), opened.error(port)
 
 

@@ -1,5 +1,5 @@
-// Typed clients of client-go with their defaults, which send protobuf: `KUBECONFIG NAMESPACE` makes, changes, evicts, watches and deletes objects of
-// each kind, and prints what did not go as it should.
+// Typed clients of client-go with their defaults, which send protobuf: `KUBECONFIG NAMESPACE` creates, changes, evicts, watches and deletes objects of
+// each kind, and prints each failure.
 package main
 
 import (
@@ -93,7 +93,7 @@ func pods(c *kubernetes.Clientset, namespace string) {
 	expect("its probe", container.ReadinessProbe != nil && container.ReadinessProbe.HTTPGet.Port == intstr.FromString("http"))
 	expect("its groups", made.Spec.SecurityContext != nil && reflect.DeepEqual(made.Spec.SecurityContext.SupplementalGroups, []int64{7, 8}))
 	expect("its volumes", len(made.Spec.Volumes) == 2 && made.Spec.Volumes[0].EmptyDir.SizeLimit.String() == "1Gi" && made.Spec.Volumes[1].ConfigMap.Name == "cm")
-	// Where it runs, its status changes it, too.
+	// While the pod runs, its status changes, too.
 	check("update a pod", retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		found, err := client.Get(background, "one", metav1.GetOptions{})
 		if err == nil {
@@ -147,7 +147,7 @@ func others(c *kubernetes.Clientset, namespace string) {
 	expect("its data", err == nil && string(secret.Data["k"]) == "v")
 }
 
-// What most controllers are made of: a list and a watch that goes on from it.
+// Checks an informer, which most controllers use: a list, and a watch that continues from it.
 func informer(c *kubernetes.Clientset, namespace string) {
 	client := c.CoreV1().ConfigMaps(namespace)
 	bounded, cancel := context.WithTimeout(background, time.Minute)

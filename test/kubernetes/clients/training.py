@@ -17,7 +17,7 @@ def train(parameters):
 class Caller:
     def __init__(self, client):
         self.client = client
-        self.seen = []  # the last condition at each call back
+        self.seen = []  # the job's last condition at each callback
 
     def model(self, job):
         return self.client.api_client.deserialize(utils.FakeResponse(job), models.KubeflowOrgV1PyTorchJob)
@@ -27,7 +27,7 @@ class Caller:
         self.seen.append(conditions[-1].type if conditions else None)
 
     def converted(self, name, value):
-        """An argument that JSON cannot say."""
+        """Returns the argument, converted if JSON cannot express it."""
         if name == 'job':
             return self.model(value)
         if name == 'expected_conditions':
@@ -47,7 +47,7 @@ def main():
     for line in sys.stdin:
         try:
             answer = {'value': caller.client.api_client.sanitize_for_serialization(caller.call(json.loads(line)))}
-        except Exception as failure:  # noqa: BLE001 (it is the answer)
+        except Exception as failure:  # noqa: BLE001 (the exception is the answer)
             answer = {'error': type(failure).__name__, 'text': str(failure)}
         print(json.dumps(answer), file=answers, flush=True)
 

@@ -1,4 +1,4 @@
-// In place of the file in which upstream's envtest suite starts an API server and its own operator: both are there already, and KUBECONFIG says where.
+// Replaces the file in which upstream's envtest suite starts an API server and its own operator: both already run, and KUBECONFIG says where.
 package pytorch
 
 import (
