@@ -1,4 +1,4 @@
-"""Fixtures of the system tests: a `muster` for each test (see test/program.py), and jobs in a line."""
+"""Helpers of the system tests: a fixture `muster` for each test (see test/program.py), and functions that write a job in one line."""
 import http.client
 import json
 import socket
@@ -6,12 +6,12 @@ import sys
 
 import pytest
 
-from program import BUILD, LIMIT_S, SOURCE, Muster, limited, listens, wait_for  # noqa: F401 (the tests take them from here)
+from program import BUILD, LIMIT_S, SOURCE, Muster, limited, listens, wait_for  # noqa: F401 (the tests import them from here)
 
 
 def job(name, command, workers=0, restart='Never', master=True, env=None, volumes=None, mounts=None, run_policy=None,
         worker_command=None, annotations=None):
-    """A PyTorchJob as a dict: a Master (unless told otherwise) and so many Workers, all running `command`."""
+    """Returns a PyTorchJob as a dict: a Master, unless `master` is false, and `workers` Workers; all run `command`, if no other is given."""
 
     def replica(count, words):
         container = {'name': 'pytorch', 'image': 'test', 'command': words}
@@ -54,7 +54,7 @@ def muster():
 
 
 class Api:
-    """Requests over the controller's Unix socket, as they are given: nothing is encoded or checked on this side."""
+    """Sends requests over the controller's Unix socket as they are given: this class encodes and checks nothing."""
 
     def __init__(self, muster, start=True):
         if start:
@@ -62,7 +62,7 @@ class Api:
         self.path = str(muster.home / 'api.sock')
 
     def call(self, method, target, body=None, kind='application/json'):
-        """Status and document of the answer."""
+        """Returns the status and the document of the answer."""
         connection = http.client.HTTPConnection('localhost', timeout=LIMIT_S)
         connection.sock = socket.socket(socket.AF_UNIX)
         connection.sock.connect(self.path)

@@ -22,12 +22,12 @@ def text(value):
 
 
 def ranges(*each):
-    """Of (epoch, first, count)."""
+    """Encodes ranges, each given as (epoch, first, count)."""
     return struct.pack('<I', len(each)) + b''.join(struct.pack('<IIQI', 0, *one) for one in each)
 
 
 def steps(each):
-    """Of (version, (epoch, first, count))."""
+    """Encodes steps, each given as (version, (epoch, first, count))."""
     return struct.pack('<I', len(each)) + b''.join(struct.pack('<QI', version, 0) + ranges(span) for version, span in each)
 
 
@@ -36,7 +36,7 @@ def frame(kind, body=b'', term=0):
 
 
 def hello(incarnation, token=TOKEN, version=VERSION):
-    """Without a PID: the process is the test's own."""
+    """Encodes a HELLO without a PID, because the process is the test's own."""
     return frame('HELLO', struct.pack('<IQ', version, incarnation) + bytes.fromhex(token) + struct.pack('<QI', 0, 0))
 
 
@@ -79,7 +79,7 @@ def parse(kind, body):
 
 
 class Plan:
-    """Steps of `batch * micro_batches` positions, those of an epoch one after the other."""
+    """Steps of `batch * micro_batches` positions; the steps of an epoch follow one another."""
 
     def __init__(self, records=1000, epochs=2, batch=8, micro_batches=4, name='mnist', limit=None):
         self.records, self.epochs, self.batch, self.micro_batches, self.name = records, epochs, batch, micro_batches, name
@@ -97,7 +97,7 @@ class Plan:
 
 
 class Worker:
-    """The member's side, by docs/step-commit.md; its model is a version."""
+    """The member's side of the protocol in docs/step-commit.md; its model is only a version number."""
 
     def __init__(self, incarnation, plan, address, token=TOKEN, name=''):
         self.incarnation, self.plan, self.address, self.token = incarnation, plan, address, token
@@ -124,7 +124,7 @@ class Worker:
         self.sock = None
 
     def send(self, data):
-        """All of it, or the connection is over."""
+        """Sends all of the data, or closes the connection."""
         try:
             while self.sock and data:
                 try:
@@ -138,12 +138,12 @@ class Worker:
         return steps([(v, self.plan.span(v)) for v in range(self.acked + 1, self.version + 1)])
 
     def report(self, lost=0):
-        ended = False  # only silence is said of who is lost
+        ended = False  # the report says of a lost member only that it is silent
         self.send(frame('REPORT', struct.pack('<QQQ???', self.generation, self.version, lost, ended, self.closed, self.loaded) +
                         self.tail() + steps([]) + ranges()))
 
     def commit(self):
-        """The next step is passed here."""
+        """Advances this worker by one step, and sends its COMMITS."""
         self.version += 1
         self.loaded = True
         self.send(frame('COMMITS', struct.pack('<Q', self.generation) + self.tail()))
@@ -156,7 +156,7 @@ class Worker:
         self.send(frame('LEAVE', struct.pack('<??', finished, False)))
 
     def take(self):
-        """What has come, as (kind, fields); the connection is closed at its end."""
+        """Yields the messages that have arrived, as (kind, fields); closes the connection when it has ended."""
         try:
             while self.sock:
                 data = self.sock.recv(65536)
@@ -195,13 +195,13 @@ class Worker:
 
 
 class Team:
-    """Workers in one generation, in step with each other. `turns`: moments, up to a limit (program.turns)."""
+    """Workers of one generation, in step with each other. `turns` yields moments, up to a limit (program.turns)."""
 
     def __init__(self, workers, turns):
         self.workers, self.turns = workers, turns
 
     def pump(self, reconnect=True):
-        """What has come is heard; who is cut off tries again."""
+        """Handles the messages that have arrived; workers without a connection connect again."""
         for worker in self.workers:
             if not worker.sock and reconnect and worker.ended is None:
                 try:
@@ -222,7 +222,7 @@ class Team:
         return all(w.generation == self.workers[0].generation > 0 and not w.closed for w in self.workers)
 
     def step(self, reconnect=True):
-        """A step of all, while the generation is open; False: it is not."""
+        """Makes one step of all workers and returns true; returns false if no generation is open."""
         self.pump(reconnect)
         if not self.is_open():
             return False
@@ -231,7 +231,7 @@ class Team:
         return True
 
     def finish(self):
-        """The last step is acknowledged to all: each ends."""
+        """Waits until the last step is acknowledged to all workers, and ends each of them."""
         last = self.workers[0].plan.steps
         self.until(lambda: all(w.acked == last for w in self.workers), 'the last step is acknowledged')
         for worker in self.workers:

@@ -1,7 +1,7 @@
 """Real podman for the tests of `--runtime podman`, as root and rootless, with an image made here (a static busybox). MUSTER_PODMAN_FLAGS has
 the flags that this machine needs; find_flags finds them.
 
-Without podman, busybox-static, or a way to run any container at all, the tests are skipped, saying so."""
+Without podman, busybox-static, or a way to run any container at all, the tests are skipped with that reason."""
 import io
 import os
 import pathlib
@@ -16,14 +16,14 @@ from conftest import LIMIT_S, Muster, job, wait_for
 
 APPLETS = ('sh', 'cat', 'echo', 'sleep', 'setsid', 'id', 'nc', 'touch', 'true', 'hostname', 'grep', 'nslookup', 'wc', 'tty', 'kill', 'ln',
            'mkdir', 'stty', 'ps')
-USER = f'muster-podman-{os.getpid()}'  # a run that was killed leaves its own behind
+USER = f'muster-podman-{os.getpid()}'  # a run that was killed leaves its user behind
 BUSYBOX = pathlib.Path('/bin/busybox')
-SMALL_LIMITS = '--ulimit nofile=1024:1024 --ulimit nproc=1000:1000'  # where podman's own are over the machine's
+SMALL_LIMITS = '--ulimit nofile=1024:1024 --ulimit nproc=1000:1000'  # for machines whose limits are below podman's own
 RUNC = '--runtime runc'  # Debian's crun cannot work where cgroups are of both versions at once
 
 
 def image_tar(path):
-    """A root file system with nothing but busybox and a few folders."""
+    """Writes a root file system with nothing but busybox and a few folders."""
     with tarfile.open(path, 'w') as tar:
         for folder in ('bin', 'tmp', 'etc', 'proc', 'dev', 'sys', 'usr'):
             entry = tarfile.TarInfo(folder)
@@ -33,7 +33,7 @@ def image_tar(path):
         program.size, program.mode = BUSYBOX.stat().st_size, 0o755
         tar.addfile(program, io.BytesIO(BUSYBOX.read_bytes()))
         links = {f'bin/{name}': 'busybox' for name in APPLETS}
-        links.update({'lib': 'usr/lib', 'lib64': 'usr/lib64'})  # with /usr mounted, this machine's python3 runs there
+        links.update({'lib': 'usr/lib', 'lib64': 'usr/lib64'})  # if /usr is mounted, this machine's python3 runs in the container
         for name, target in links.items():
             link = tarfile.TarInfo(name)
             link.type, link.linkname = tarfile.SYMTYPE, target
@@ -41,7 +41,7 @@ def image_tar(path):
 
 
 class Engine:
-    """podman for one user: root, or one without privileges and with a home of their own."""
+    """podman for one user: root, or an unprivileged user with a separate home folder."""
 
     def __init__(self, folder, user):
         self.folder = folder
@@ -66,7 +66,7 @@ class Engine:
         return self.podman('ps', '--all', '--quiet', '--filter', f'ancestor={self.image}').stdout.split()
 
     def find_flags(self):
-        """What MUSTER_PODMAN_FLAGS must hold here; skips where no container can be run."""
+        """Returns what MUSTER_PODMAN_FLAGS must contain here; skips the test if no container can be run."""
         for flags in (f'{runtime} {limits}'.strip() for runtime in ('', RUNC) for limits in ('', SMALL_LIMITS)):
             done = self.podman('run', '--rm', '--network=host', *flags.split(), self.image, 'true', code=None)
             if done.returncode == 0:
@@ -110,7 +110,7 @@ def muster(engine):
     runner = Muster(folder)
     runner.env.update(engine.env, MUSTER_PODMAN_FLAGS=engine.flags)
     runner.who = engine.who
-    if engine.who:  # the build may lie where they may not look
+    if engine.who:  # the user may have no access to the build folder
         runner.binary = shutil.copy(runner.binary, folder)
         folder.chmod(0o755)
         os.chown(runner.work, engine.who['user'], engine.who['group'])
@@ -126,7 +126,7 @@ def claim(name):
 
 
 def container_job(engine, name, script, **options):
-    """A job of the test's image, with the claim `data` at /data."""
+    """Returns a job that runs the test's image, with the claim `data` mounted at /data."""
     made = job(name, ['sh', '-c', script], volumes=[{'name': 'v', 'persistentVolumeClaim': {'claimName': 'data'}}],
                mounts=[{'name': 'v', 'mountPath': '/data'}], **options)
     for container in containers_of(made):

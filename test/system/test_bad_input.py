@@ -1,4 +1,5 @@
-"""Bad files and missing or broken parts of the system: one clear message, the table's exit code, nothing half created."""
+"""Bad files, and missing or broken parts of the system: muster prints one clear message, exits with the code of the table, and leaves
+nothing half created."""
 import json
 import os
 import re
@@ -50,7 +51,7 @@ REFUSED = {
                 "muster.dev/command (or say what it runs: --image 'test=COMMAND')",
     too_many_gpus: 'the job needs 1000 GPUs (nvidia.com/gpu), this machine has ',
 }
-# A job that was created waits for its claim, as on a cluster: somebody may make it later.
+# A job that was created waits for its claim, as on a cluster: somebody may create the claim later.
 CASES = [('run', spoil) for spoil in REFUSED] + [(verb, spoil) for verb in ('create', 'apply') for spoil in (no_command, too_many_gpus, long_word)]
 
 
@@ -62,7 +63,7 @@ def test_what_this_machine_refuses_leaves_nothing_of_its_file(muster, verb, spoi
     muster.run('up')
     place, said = muster.run(verb, '-f', path, code=65).stderr.splitlines()
     assert re.search(r'/job\.yaml:\d+:\d+: error: spec\.pytorchReplicaSpecs\.Master\.', place) and REFUSED[spoil] in place
-    # What the client sees itself it does not send.
+    # The client does not send an object in which it finds an error itself.
     assert said == f'muster: 1 error; {"nothing was created" if spoil is long_word else "PyTorchJob bad was refused"}'
     assert muster.get(KINDS) == []
     assert not (muster.work / 'ran').exists()
@@ -217,7 +218,7 @@ def test_a_port_in_use_is_said_and_everything_else_works(muster):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='NOT TESTED: only root can become another user')
 def test_an_unwritable_state_folder_is_said_in_one_line(muster):
-    """As a user who is not root: root may write everywhere."""
+    """muster runs as a user who is not root, because root may write everywhere."""
     muster.home.mkdir(mode=0o555)
     muster.folder.chmod(0o755)
     binary = shutil.copy(muster.binary, muster.folder)
@@ -270,13 +271,13 @@ def test_an_unknown_kind_says_which_there_are(muster):
 
 @pytest.mark.parametrize('words', [['daemon'], ['supervisor', '--dir', '{folder}']])
 def test_a_program_without_an_event_loop_says_so(muster, words):
-    """Descriptors have run out, say: nothing is served, and no success told."""
+    """For example, there are no descriptors left: the program serves nothing and reports no success."""
     source, shim, folder = (muster.folder / name for name in ('shim.c', 'shim.so', 'job'))
     folder.mkdir()
     source.write_text('int uv_loop_init(void *loop) { (void)loop; return -24; }\n')
     subprocess.run(['cc', '-shared', '-fPIC', '-o', shim, source], check=True)
     done = muster.run(*[word.format(folder=folder) for word in words], code=None, env={'LD_PRELOAD': str(shim)})
-    assert words == ['supervisor', '--dir', '{folder}'] or done.returncode > 0  # the supervisor's is that of its fork
+    assert words == ['supervisor', '--dir', '{folder}'] or done.returncode > 0  # the supervisor's parent exits after the fork with 0
     assert 'cannot start an event loop: too many open files' in done.stderr
 
 

@@ -10,7 +10,8 @@ from conftest import LIMIT_S, job, shell, wait_for
 
 
 class Deaf:
-    """Stands at the controller's socket and hands on what clients ask. Those requests whose line has `words` never get there, or late."""
+    """Listens at the controller's socket and forwards requests. A request whose first line contains `words` is dropped, or forwarded
+    `late_s` seconds later."""
 
     def __init__(self, muster, words, late_s=None):
         self.words, self.late_s = words, late_s
@@ -18,7 +19,7 @@ class Deaf:
         self.behind = muster.home / 'behind.sock'
         self.held = 0
         self.watched, self.told, self.patched = set(), threading.Event(), threading.Event()
-        self.told.set()  # cleared: watches tell nothing
+        self.told.set()  # while it is cleared, watches report nothing
         os.rename(self.path, self.behind)
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.bind(str(self.path))
@@ -38,7 +39,7 @@ class Deaf:
         server = socket.socket(socket.AF_UNIX)
         try:
             server.connect(str(self.behind))
-        except ConnectionRefusedError:  # the controller has gone
+        except ConnectionRefusedError:  # the controller has ended
             client.close()
             return
         threading.Thread(target=self.copy, args=(server, client, False), daemon=True).start()
@@ -59,7 +60,7 @@ class Deaf:
                 self.held += 1
                 if self.late_s:
                     threading.Timer(self.late_s, target.sendall, [data]).start()
-        except OSError:  # of a controller that was killed with a request unread
+        except OSError:  # the controller was killed before it had read a request
             pass
         with contextlib.suppress(OSError):
             target.shutdown(socket.SHUT_WR)
@@ -92,7 +93,7 @@ def test_lines_that_the_controller_does_not_give_in_time_are_read_from_the_log(m
 
 
 def test_ctrl_c_after_a_job_has_succeeded_which_the_watch_has_not_told_yet(muster, deaf):
-    """Nothing ran any more: the exit code is the job's own."""
+    """No rank runs any more, so the exit code is the job's own."""
     between = deaf(b'/no such/')
     process = muster.start('run', '-n', '1', '--name', 'late', '--', *shell('echo ready; until [ -e go ]; do sleep 0.05; done'))
     assert 'ready' in process.stdout.readline()
@@ -143,7 +144,7 @@ def test_a_controller_that_is_stopped_is_said_while_a_command_waits(muster):
     (('get', 'namespaces', '-w'), 'default'), (('events', '-w'), 'SuccessfulCreatePod'), (('logs', '-f', 'waits'), 'it began')],
     ids=['get', 'events', 'logs'])
 def test_a_controller_that_is_stopped_is_said_while_changes_are_waited_for(muster, words, begun):
-    """No request is late: the watch began when it still ran."""
+    """No request is late, because the watch began while the controller still ran."""
     muster.write('job.yaml', job('waits', shell('echo it began; sleep 600')))
     muster.run('create', 'job.yaml')
     muster.wait_condition('waits', 'Running')

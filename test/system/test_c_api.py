@@ -11,7 +11,7 @@ from ports import held_port
 
 @pytest.fixture
 def program(tmp_path):
-    """The page's program, compiled; and the folder of the library."""
+    """Returns the compiled program of the page, and the folder of the library."""
     text = re.search(r'```c\n(.*?)```', (SOURCE / 'docs/c-api.md').read_text(), re.S).group(1)
     assert (SOURCE / 'examples/c/allreduce.c').read_text().endswith(text)
     (tmp_path / 'prog.c').write_text(text)
@@ -29,7 +29,7 @@ def port():
 
 
 def test_it_is_installed_into_a_folder_with_a_blank(tmp_path):
-    """By make, as README has it: a home may have a blank in its name."""
+    """`make install` works as README describes it, also for a home folder with a blank in its name."""
     subprocess.run(['make', '-s', '-o', 'build', 'install', f'BUILD={BUILD}', f'PREFIX={tmp_path}/a home'], cwd=SOURCE, check=True,
                    capture_output=True, timeout=LIMIT_S)
     assert (tmp_path / 'a home/bin/muster').exists() and [folder.name for folder in tmp_path.iterdir()] == ['a home']
@@ -56,7 +56,7 @@ def test_a_rank_that_its_world_does_not_have(program, port):
 
 
 def test_nobody_is_told_why_its_ranks_share_no_memory(program, port):
-    """In a user namespace with one user, of the number that the kernel gives to all that it lacks."""
+    """The ranks run in a user namespace with one user, whose number is the one that the kernel shows for all users that the namespace lacks."""
     ranks = 'RANK=1 ./prog & RANK=0 ./prog; wait'
     env = {**os.environ, 'LD_LIBRARY_PATH': str(program[1]), 'WORLD_SIZE': '2', 'MASTER_ADDR': '127.0.0.1', 'MASTER_PORT': str(port)}
     words = ['unshare', '--user', '--map-user=65534', 'sh', '-c', ranks]
@@ -69,7 +69,7 @@ def test_nobody_is_told_why_its_ranks_share_no_memory(program, port):
 
 
 def test_two_mpiruns_do_not_mix(program, port):
-    """A rank that comes to the port of another mpirun's rank 0 is no rank of that one."""
+    """A rank that connects to the port of another mpirun's rank 0 does not become a rank of that mpirun."""
 
     def rank(job, number):
         return start(program, port, PMIX_NAMESPACE=job, OMPI_COMM_WORLD_RANK=str(number), OMPI_COMM_WORLD_SIZE='2')

@@ -1,4 +1,4 @@
-""".ci/run: which suites run at the same time, and which output of each is shown, in the folder of a project that has nothing else."""
+""".ci/run: which suites run at the same time, and which output of each is shown, in the folder of a project that contains nothing else."""
 import os
 import shutil
 import signal
@@ -9,7 +9,7 @@ import pytest
 from program import LIMIT_S, SOURCE, wait_for
 
 QUIET = 'echo "1 passed, 0 failed"'
-# Each waits for the other, and says two lines.
+# Each suite waits for the other, and prints two lines.
 MEETS = 'touch {0}; echo {0} 1; while [ ! -e {1} ]; do sleep 0.02; done; echo {0} 2; {2}'
 
 
@@ -34,13 +34,13 @@ class Project:
             self.write(os.path.join('.ci', f'suite-{name}'), script)
 
     def start(self, *suites):
-        # The environment of the .ci/run that runs this test is not this one's.
+        # The .ci/run under test must not get the variables of the .ci/run that runs this test.
         env = {k: v for k, v in os.environ.items() if k not in ('MUSTER_AGAIN', 'MUSTER_TEST_PATIENCE')}
         return subprocess.Popen([self.folder / '.ci/run', *suites], env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                 start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
 
     def run(self, *suites):
-        """Exit code and lines."""
+        """Returns the exit code and the lines of output."""
         process = self.start(*suites)
         output, _ = process.communicate(timeout=LIMIT_S)
         return process.returncode, output.splitlines()
@@ -92,7 +92,7 @@ def is_running(*words):
 
 
 def test_a_signal_to_it_alone_ends_its_suites(project):
-    """Who hears no signal, and who runs beside another suite."""
+    """It also ends a suite that ignores the signal, and one that runs beside another suite."""
     project.suites(fuzz=RUNS.format('fuzzing'), podman=f'touch up; exec sleep {NAP}')
     process = project.start('suite-fuzz', 'suite-podman')
     for name in ('up', 'fuzzing'):

@@ -59,12 +59,12 @@ def test_verbs_at_once_share_one_controller(muster):
         out, err = process.communicate(timeout=LIMIT_S)
         assert process.returncode == 0, err
     assert muster.status() > 0
-    # One that finds the lock held may still be on its way out.
+    # A controller that found the lock held may not have ended yet.
     wait_for(lambda: len([p for p in muster.processes() if ' daemon' in p[1]]) == 1, 'one is left')
 
 
 def test_a_limit_of_file_size_is_named(muster):
-    """`ulimit -f`, which root of a container cannot raise either."""
+    """The limit is `ulimit -f`, which root of a container cannot raise either."""
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (200 << 10, 200 << 10))
         drop_resource_capability()
@@ -75,7 +75,7 @@ def test_a_limit_of_file_size_is_named(muster):
 
 
 def drop_resource_capability():
-    """What lets root raise a hard limit; nobody else has it."""
+    """Drops the capability that lets root raise a hard limit; other users do not have it."""
     ctypes.CDLL(None).prctl(24, 24, 0, 0, 0)  # PR_CAPBSET_DROP, CAP_SYS_RESOURCE
 
 
@@ -98,12 +98,12 @@ def test_nothing_is_started_when_told_so(muster):
 
 
 def children_waited_for(process):
-    """Page faults of children that a process has taken leave of: 0 until the first."""
+    """Returns the page faults of the children that a process has waited for: 0 until the first of them has ended."""
     return int(pathlib.Path('/proc', str(process.pid), 'stat').read_text().rsplit(')', 1)[1].split()[8])
 
 
 def test_a_controller_that_is_dying_is_replaced(muster):
-    """Killed, it may hold its lock a little longer than its socket: then the first one started in its place gives up."""
+    """A killed controller may hold its lock a little longer than its socket: then the first controller started in its place gives up."""
     muster.home.mkdir(exist_ok=True)
     with open(muster.home / 'lock', 'w', encoding='utf-8') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -114,7 +114,7 @@ def test_a_controller_that_is_dying_is_replaced(muster):
 
 
 def lengthen_the_log(muster):
-    """By more than the controller lets it have."""
+    """Makes the log longer than the controller allows."""
     muster.home.mkdir(exist_ok=True)
     with open(muster.home / 'daemon.log', 'ab') as log:
         log.truncate(9 << 20)
@@ -145,7 +145,7 @@ def test_a_controller_that_cannot_start_says_why_into_a_new_log_too(muster):
 
 @pytest.fixture
 def small_disk(muster):
-    """A MUSTER_HOME on a disk of its own, of 12 MiB."""
+    """A MUSTER_HOME on a separate disk of 12 MiB."""
     muster.home.mkdir()
     if os.geteuid() or subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=12m', 'none', muster.home], check=False).returncode:
         pytest.skip('no file system may be mounted here')

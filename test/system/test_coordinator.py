@@ -1,4 +1,4 @@
-"""`muster coordinator`, as a real process: strangers, deaths of workers and of itself, its journal, its end."""
+"""`muster coordinator` as a real process: strangers, deaths of workers and of the coordinator, its journal, its end."""
 import os
 import json
 import pathlib
@@ -22,7 +22,7 @@ SPEAKER = pathlib.Path(__file__).parent / 'elastic_speaker.py'
 
 
 class Coordinator:
-    """One, with a journal that the next one of the same test may go on with."""
+    """A coordinator, with a journal that the next coordinator of the same test may continue."""
 
     def __init__(self, muster, *words, listen=None, **options):
         self.muster = muster
@@ -41,7 +41,7 @@ class Coordinator:
         return self.process.communicate()
 
     def end(self, code=0):
-        """(standard output, standard error) of one that ends by itself."""
+        """Waits until the coordinator ends by itself; returns (standard output, standard error)."""
         out, err = self.process.communicate(timeout=LIMIT_S)
         assert self.process.returncode == code, (self.process.returncode, out, err)
         return out, err
@@ -63,20 +63,20 @@ def team_of(size, coordinator, plan=None):
 
 
 def train(team, versions=None):
-    """So many steps, or all that are left."""
+    """Trains `versions` steps, or all that are left."""
     last = team.workers[0].plan.steps if versions is None else team.workers[0].version + versions
     team.until(lambda: team.workers[0].version >= last or (team.step() and team.workers[0].version >= last), f'step {last}')
 
 
 def summary_of(out):
-    """What each epoch has, by the summary."""
+    """Returns the number of committed records of each epoch in the summary."""
     return [int(count.replace(',', '')) for count in re.findall(r'epoch \d+: ([\d,]+) records committed', out)]
 
 
 # ---- A job
 
 def test_those_who_speak_here_have_the_version_of_the_protocol():
-    """Else each test below would wait in vain for a coordinator that refuses them."""
+    """With another version each test below would wait in vain for a coordinator that refuses the workers."""
     header = (SOURCE / 'src/wire/wire.h').read_text()
     assert int(re.search(r'WIRE_VERSION = (\d+)', header)[1]) == VERSION
 
@@ -114,7 +114,7 @@ def test_a_journal_of_a_job_that_is_done_is_not_trained_again(muster):
 
 
 def test_who_comes_late_is_told_that_the_job_is_done_also_by_a_coordinator_that_was_started_again(muster):
-    """The one before was killed when the journal had the end, and the mark was not made."""
+    """The coordinator before it was killed when the end was in the journal, and the mark was not made."""
     listen, mark = f'unix:{muster.work}/c.sock', muster.work / 'c.sock.done'
     coordinator = Coordinator(muster, '--mark-done')
     team = team_of(1, coordinator, Plan(10, 1))
@@ -130,7 +130,7 @@ def test_who_comes_late_is_told_that_the_job_is_done_also_by_a_coordinator_that_
 
 
 def test_a_journal_of_a_job_that_is_done_leaves_no_mark_beside_another_jobs_socket(muster):
-    """Whose late workers would take their own job for done."""
+    """With the mark, late workers of the other job would conclude that their own job is done."""
     coordinator = Coordinator(muster)
     team = team_of(1, coordinator, Plan(10, 1))
     train(team)
@@ -142,7 +142,7 @@ def test_a_journal_of_a_job_that_is_done_leaves_no_mark_beside_another_jobs_sock
     again = muster.run('coordinator', '--listen', listen, '--journal', 'finished', '--mark-done')
     assert summary_of(again.stdout) == [10] and not mark.exists()
     assert f'another coordinator listens at {listen}: no mark is made there' in again.stderr
-    coordinator.kill()  # its socket stays, and nobody listens
+    coordinator.kill()  # its socket stays, but nobody listens at it
     muster.run('coordinator', '--listen', listen, '--journal', 'finished', '--mark-done')
     assert mark.exists()
 
@@ -174,7 +174,7 @@ def test_another_data_set_is_refused_by_the_field_that_differs(muster):
 
 
 def test_sixty_four_workers(muster):
-    """Half of them leave in the middle, one after the other is found silent."""
+    """Half of them leave in the middle of training, and are not counted as lost."""
     coordinator = Coordinator(muster, '--first-size', 64)
     team = team_of(64, coordinator, Plan(4000, 1, batch=2, micro_batches=64))
     assert [f['members'] for k, f in team.workers[0].heard if k == 'OPEN'] == [list(range(1, 65))]
@@ -193,7 +193,7 @@ def test_sixty_four_workers(muster):
 # ---- Strangers
 
 def ends(sock):
-    """What a connection still has to say, and that it ends."""
+    """Reads a connection until it ends, and returns what it still sent."""
     said = b''
     sock.settimeout(LIMIT_S)
     try:
@@ -229,7 +229,7 @@ def test_a_beginning_without_an_end_is_waited_for_not_long(muster):
     sock = connect(coordinator.address)
     sock.sendall(hello(5)[:-1])
     assert ends(sock) == b''
-    sock = connect(coordinator.address)  # byte by byte it is a worker's all the same
+    sock = connect(coordinator.address)  # a HELLO that arrives byte by byte is accepted, too
     for i in range(len(hello(5))):
         sock.sendall(hello(5)[i:i + 1])
     sock.settimeout(LIMIT_S)
@@ -263,7 +263,7 @@ def test_hundreds_of_strangers_take_no_memory_and_keep_nobody_out(muster):
 
 
 def test_who_was_connected_as_the_job_failed_is_told(muster):
-    """One has not said who it is yet, the other one has, and nothing else."""
+    """One connection has not sent its HELLO yet, the other one has sent its HELLO and nothing else."""
     coordinator = Coordinator(muster)
     team = team_of(1, coordinator)
     silent, greeted = connect(coordinator.address), connect(coordinator.address)
@@ -288,7 +288,7 @@ def test_a_worker_that_sends_nonsense_is_cut_off_and_told(muster):
 
 
 def test_who_does_not_read_is_cut_off(muster):
-    """Answers pile up to a limit, and not in the coordinator's memory for ever."""
+    """Answers that are not read pile up in the coordinator's memory only up to a limit."""
     coordinator = Coordinator(muster)
     team = team_of(1, coordinator)
     deaf = connect(coordinator.address)
@@ -308,7 +308,7 @@ def test_who_does_not_read_is_cut_off(muster):
 # ---- Deaths
 
 def test_the_death_of_a_process_is_proven(muster):
-    """A worker that is killed is seen at once: the others are told before any deadline could have passed."""
+    """The death of a killed worker is noticed at once: the other workers are told before any deadline can have passed."""
     coordinator = Coordinator(muster, '--first-size', 2)
     other = subprocess.Popen([sys.executable, SPEAKER, coordinator.address, '77'], env=muster.env, stdout=subprocess.PIPE, text=True)
     muster.started.append(other)
@@ -320,7 +320,7 @@ def test_the_death_of_a_process_is_proven(muster):
     other.kill()
     began = time.monotonic()
     team.until(lambda: worker.generation == 2, 'the next generation is open')
-    assert time.monotonic() - began < 20  # a lease has 30 s
+    assert time.monotonic() - began < 20  # a lease lasts 30 s
     assert [f['members'] for k, f in worker.heard if k == 'OPEN'] == [[1, 77], [1]]
     train(team)
     team.finish()
@@ -356,19 +356,19 @@ def test_a_worker_that_reconnects_takes_its_old_place(muster):
 
 @pytest.mark.parametrize('address', ['unix', 'tcp'])
 def test_what_was_said_before_a_connection_broke_counts(muster, address):
-    """A worker that has not read all it was told, and closes: its last words are in the socket, which has an error."""
+    """A worker closes its connection before it has read every answer: its last message is in the coordinator's socket, which reports an error."""
     coordinator = Coordinator(muster, listen='tcp:127.0.0.1:0' if address == 'tcp' else None)
     team = team_of(1, coordinator, Plan(10, 1))
     worker = team.workers[0]
     train(team)
     team.until(lambda: worker.acked == 1, 'the step is acknowledged')
-    worker.send(worker.plan.frame() * 1000)  # of the answers, nothing is read
+    worker.send(worker.plan.frame() * 1000)  # the worker reads none of the answers
     wait_for(lambda: select.select([worker.sock], [], [], 0)[0], 'an answer has come')
     began = time.monotonic()
     worker.leave(True)
     worker.close()
     coordinator.end()
-    assert time.monotonic() - began < 25  # not only after a lease
+    assert time.monotonic() - began < 25  # the coordinator did not wait until a lease ended
 
 
 # ---- The coordinator's own death
@@ -389,7 +389,7 @@ def test_it_is_killed_at_any_moment_and_goes_on(muster, seed, durable):
             break
         coordinator.kill()
         kills += 1
-        for _ in range(chance.randrange(3)):  # while it is away, the workers go on
+        for _ in range(chance.randrange(3)):  # the workers go on while no coordinator runs
             if team.workers[0].version < last:
                 team.step(reconnect=False)
         coordinator = Coordinator(muster, *words)
@@ -415,7 +415,7 @@ def test_a_worker_dies_while_it_is_away(muster):
 
 
 def test_the_status_file_says_how_the_job_gets_on(muster):
-    """Who was lost and what that cost, also what a coordinator before this one knew."""
+    """It says which workers were lost and what that cost, also what an earlier coordinator knew of it."""
     words = ['--first-size', 2, '--status-file', 'status.json', '--progress']
     path = muster.work / 'status.json'
     status = lambda: json.loads(path.read_text()) if path.exists() else {}  # noqa: E731
@@ -450,7 +450,7 @@ def test_the_status_file_says_how_the_job_gets_on(muster):
 
 
 def test_a_limit_ends_the_job_in_an_epoch_and_the_summary_says_so(muster):
-    """Steps of 32 records: 40 are the first epoch, which has 32 of them, and 8. The coordinator that is started again is not told."""
+    """A step has 32 records; 40 steps are the 32 steps of the first epoch and 8 more. The second coordinator gets no --max-steps."""
     plan = Plan(limit=40)
     coordinator = Coordinator(muster, '--max-steps', 40, '--first-size', 2, '--status-file', 'status.json')
     team = team_of(2, coordinator, plan)
@@ -494,7 +494,7 @@ def test_a_limit_beyond_the_last_epoch_is_not_spoken_of(muster):
 
 
 def test_that_all_have_left_and_training_begins_anew_is_said(muster):
-    """While another one was not ready yet. Its model is as it was at first, so the log is, too: each record counts once per epoch."""
+    """They left before another worker was ready. Its model is the initial one, so the log starts again, too: each record counts once per epoch."""
     words = ['--status-file', 'status.json']
     coordinator = Coordinator(muster, '--first-size', 2, *words)
     team = team_of(2, coordinator)
@@ -524,7 +524,7 @@ def test_that_all_have_left_and_training_begins_anew_is_said(muster):
 
 
 def test_who_is_slow_is_named(muster):
-    """By what the workers say of their steps: here 40 of 100 ms are one's own, and 10 those of the others."""
+    """The workers report the times of their steps: here one worker computes for 40 of 100 ms, each other one for 10 ms."""
     path = muster.work / 'status.json'
     coordinator = Coordinator(muster, '--first-size', 3, '--status-file', 'status.json', '--progress')
     team = team_of(3, coordinator)
@@ -554,7 +554,7 @@ def test_a_status_file_that_is_none_is_replaced(muster, text):
 
 @pytest.mark.parametrize('kind', ['device', 'pipe'])
 def test_a_status_file_that_is_no_file_is_written_to(muster, kind):
-    """And not replaced; nobody reads the pipe at first."""
+    """It is not replaced by a file; nobody reads the pipe at first."""
     path = muster.work / 'status'
     path.symlink_to('/dev/null') if kind == 'device' else os.mkfifo(path)
     coordinator = Coordinator(muster, '--status-file', 'status')
@@ -674,7 +674,7 @@ def test_a_journal_that_cannot_grow_stops_nobody_and_goes_on_later(muster):
     for _ in range(62):
         team.step()
     version = team.workers[0].version
-    assert version == 62  # they were told nothing of it
+    assert version == 62  # the workers were not told that the journal is full
     team.until(lambda: all(w.sock is None for w in team.workers), 'the connections are ended', reconnect=False)
     assert team.step(reconnect=False)
     assert coordinator.process.poll() is None
@@ -705,7 +705,7 @@ int flock(int fd, int operation)
 
 
 def test_a_file_system_without_locks(muster):
-    """As NFS without its lock service: another coordinator could not be kept out."""
+    """An example is NFS without its lock service: there another coordinator could not be kept out."""
     source, shim = muster.folder / 'shim.c', muster.folder / 'shim.so'
     source.write_text(WITHOUT_LOCKS)
     subprocess.run(['cc', '-shared', '-fPIC', '-o', shim, source], check=True)

@@ -63,7 +63,7 @@ def test_failures(tests):
 
 
 def write_failures(folder, *names):
-    """Tests that fail at their first run, and one that always fails."""
+    """Writes tests that fail at their first run; the test `always` fails at each run."""
     programs = {name: 'false' if name == 'always' else f'sh -c "! mkdir {name}-ran"' for name in names}
     (folder / 'CTestTestfile.cmake').write_text(CTEST + ''.join(f'add_test({n} {p})\n' for n, p in programs.items()))
     (folder / 'test_x.py').write_text(PYTEST + 'import os\n' + ''.join(

@@ -1,4 +1,4 @@
-"""make check finds names in documents that do not exist: each of its checks can fail."""
+"""`make check` finds documents that name things which do not exist; each of its checks can fail."""
 import pathlib
 import re
 import shutil
@@ -87,7 +87,7 @@ def test_variables():
 
 
 def names_of_our_tests():
-    """The names of functions in files of tests."""
+    """Returns the names of the functions in files of tests."""
     there = subprocess.run(['git', '-C', SOURCE, 'grep', '-hoE', r'^(static void|def) [a-z_0-9]+\(', '--', '*_test.c', 'test/*.py', 'python/tests/*.py'],
                            capture_output=True, text=True, check=True)
     return set(re.findall(r'(\w+)\(', there.stdout))
@@ -98,7 +98,7 @@ def rows_of(text):
 
 
 def test_the_tests_that_show_what_upstream_tests_are_there():
-    """docs/upstream-tests.md names them, and no two of upstream's tests have one name."""
+    """docs/upstream-tests.md names only tests that exist, and no test of upstream twice."""
     rows = [row for row in rows_of((SOURCE / 'docs/upstream-tests.md').read_text()) if row[0].startswith('`')]
     theirs = [name for row in rows for name in re.findall(r'`([Tt]est\w+)`', row[0])]
     assert len(theirs) == len(set(theirs)) > 30
@@ -109,7 +109,8 @@ def test_the_tests_that_show_what_upstream_tests_are_there():
 
 
 def test_the_tests_that_show_what_elasticdls_assert_are_there():
-    """docs/elasticdl-tests.md names one for each test of ElasticDL that "passes", and for each of its 25 defects; docs/elasticdl.md some."""
+    """docs/elasticdl-tests.md names an existing test for each test of ElasticDL that "passes", and for each of its 25 defects;
+    docs/elasticdl.md names some."""
     theirs, defects = (SOURCE / 'docs/elasticdl-tests.md').read_text().split("## ElasticDL's defects")
     defined, others = names_of_our_tests(), {'num_minibatches_per_shard', 'set_resume_epoch', 'kubernetes'}
     rows = [row[2] for row in rows_of(theirs) if row[0].startswith(('`', 'V1')) and len(row) == 3]
@@ -127,7 +128,7 @@ def test_the_tests_that_show_what_elasticdls_assert_are_there():
 
 
 def test_the_benches_that_documents_name_have_these_options():
-    """A command that has printed a figure is one that a reader can type."""
+    """A reader can type each command by which a figure was measured."""
     found = {}
     for path in [*SOURCE.glob('*.md'), *SOURCE.glob('docs/*.md')]:
         for name, words in re.findall(r'`(bench/[a-z-]+/[a-z-]+)((?: [^`]*)?)`', path.read_text()):
@@ -138,7 +139,7 @@ def test_the_benches_that_documents_name_have_these_options():
 
 
 def test_make_check_fails_on_each(tmp_path):
-    """The whole of tools/check, on a copy of the tree with one mistake of each kind."""
+    """The whole of tools/check runs on a copy of the tree with one mistake of each kind."""
     listed = subprocess.run(['git', '-C', SOURCE, 'ls-files', '-co', '--exclude-standard'], capture_output=True, text=True, check=True)
     for name in listed.stdout.split():
         if (SOURCE / name).is_file():

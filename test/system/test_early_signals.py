@@ -17,7 +17,7 @@ def ranks(muster):
 
 
 def is_over(muster):
-    """No rank is left, nor will one begin: the job is not there, or has ended."""
+    """Whether no rank is left and none will start: the job does not exist, or has ended."""
     return not ranks(muster) and muster.condition('early') in ('', 'Failed')
 
 
@@ -59,8 +59,9 @@ def test_while_the_controller_does_not_answer(muster, number, code):
 
 @pytest.mark.parametrize('number, code', CODES[:2])
 def test_at_every_step_of_the_way(muster, number, code):
-    """The descriptors that it has opened tell how far it is; on a slow machine it is further by the time of the signal, and the
-    tests above meet each side of the creation. On which side a signal came is said as it was: that there was no job, or its end."""
+    """The number of descriptors that `muster run` has opened shows how far it is; on a slow machine it is further when the signal arrives,
+    and the tests above cover both sides of the creation. The message says on which side the signal arrived: that there was no job yet, or
+    that the job is being ended."""
     muster.run('get', 'jobs')
     for opened in range(3, 16):
         muster.run('delete', 'job', 'early', '--ignore-not-found')
@@ -77,7 +78,7 @@ def test_at_every_step_of_the_way(muster, number, code):
 
 
 def test_while_a_second_job_waits_for_its_name(muster):
-    """The first job of the file runs by then."""
+    """The first job of the file already runs."""
     old = job('second', shell('true'))
     old['metadata']['finalizers'] = ['example.org/stays']
     muster.run('create', '-f', muster.write('old.yaml', old))

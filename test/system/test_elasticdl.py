@@ -1,4 +1,4 @@
-"""elasticdl and muster train: the tutorial's command lines, the pods they make, the defects that ElasticDL has here.
+"""elasticdl and `muster train`: the tutorial's command lines, the pods that they make, and the defects of ElasticDL.
 
 In tests of the job around the coordinator, a shell replaces the coordinator.
 """
@@ -36,7 +36,7 @@ def tool():
 
 
 def elasticdl(muster, *words, code=0, env=None):
-    """The binary, called by its other name."""
+    """Runs the binary under its other name, elasticdl."""
     done = subprocess.run([muster.binary.parent / 'elasticdl', *map(str, words)], cwd=muster.work, env={**muster.env, **(env or {})},
                           capture_output=True, text=True, timeout=muster.limit_s, check=False, stdin=subprocess.DEVNULL)
     assert done.returncode == code, f'{words}: {done.returncode}\n{done.stdout}{done.stderr}{muster.log()}'
@@ -44,7 +44,7 @@ def elasticdl(muster, *words, code=0, env=None):
 
 
 def submit(muster, command, *words, master='exec sleep 600', env=None):
-    """The job of such a line, its coordinator replaced by a shell line."""
+    """Creates the job of a command line, with a shell line in place of its coordinator, and returns its name."""
     text = muster.run('train', *TUTORIAL, f'--job_command={command}', *words, '--dry-run', '-o', 'json', env=env).stdout
     job = json.loads(text)
     container = job['spec']['pytorchReplicaSpecs']['Master']['template']['spec']['containers'][0]
@@ -74,7 +74,7 @@ clusters: [{name: here, cluster: {server: "http://127.0.0.1:1"}}]
 
 
 def test_force_use_kube_config_file(tool):
-    """The cluster of kubectl's file; nobody is at its address. Without the flag, or with false, it is this machine."""
+    """The flag selects the cluster of kubectl's file, at whose address nobody listens. Without the flag, or with false, the job runs here."""
     (tool.work / 'config').write_text(NOBODY)
     words, env = ['train', *TUTORIAL, '--job_command=true'], {'KUBECONFIG': str(tool.work / 'config')}
     for flag in ('--force_use_kube_config_file', '--force_use_kube_config_file=true'):
@@ -92,7 +92,7 @@ def test_the_tutorials_table_of_pods(tool):
 
 
 def test_what_a_worker_gets(tool):
-    """Contract 15: no process group's variables; a socket of this machine, and the user's own."""
+    """Contract 15: a worker gets no variables of a process group, but a socket of this machine and the user's own variables."""
     folder = tool.folder / 'data'
     folder.mkdir()
     submit(tool, 'env > /data/worker-$WORKER_ID; pwd >> /data/worker-$WORKER_ID', f'--volume=host_path={folder},mount_path=/data')
@@ -107,7 +107,7 @@ def test_what_a_worker_gets(tool):
         assert not env.keys() & {'RANK', 'WORLD_SIZE', 'MASTER_ADDR', 'MASTER_PORT', 'PET_RDZV_ENDPOINT'}
         assert text.splitlines()[-1] == str(tool.work)
     wait_for(lambda: tool.get('job', 'test-mnist-allreduce')['status']['replicaStatuses']['Worker'].get('succeeded') == 2, 'the job knows it')
-    tool.wait_condition('test-mnist-allreduce', 'Running')  # the workers' end is not the job's
+    tool.wait_condition('test-mnist-allreduce', 'Running')  # the job does not end with its workers
 
 
 def test_workers_join_and_leave_by_scale(tool):
@@ -152,7 +152,7 @@ def test_a_killed_worker_is_relaunched_and_the_job_goes_on(tool):
 
 
 def test_a_worker_that_was_replaced_is_no_first_failure(tool):
-    """Of a run that somebody ends later."""
+    """Somebody ends the run later: its last line does not name the replaced worker."""
     text = tool.run('train', *TUTORIAL, '--job_command=exec sleep 603', '--dry-run', '-o', 'json').stdout
     job = json.loads(text)
     job['spec']['pytorchReplicaSpecs']['Master']['template']['spec']['containers'][0]['command'] = ['/bin/bash', '-c', 'exec sleep 600']
@@ -170,7 +170,7 @@ def test_a_worker_that_was_replaced_is_no_first_failure(tool):
 
 
 def test_why_a_job_has_failed_is_said_everywhere(tool):
-    """Workers die of a record: the coordinator ends with 65, and its sentence is what train, get and describe say."""
+    """Workers die of a record: the coordinator exits with 65, and train, get and describe print its sentence."""
     name, worker = 'test-mnist-allreduce', tool.binary.parent.parent / 'tests/elastic_worker'
     said = tool.run('train', *TUTORIAL, f"--job_command=MUSTER_TEST_POISON='41 crash' exec {worker} 97 2 4 2 0", code=None)
     assert said.returncode not in (0, None)
@@ -180,14 +180,14 @@ def test_why_a_job_has_failed_is_said_everywhere(tool):
     assert (status['elastic']['phase'], status['elastic']['message']) == ('Failed', why)
     assert why in tool.run('describe', 'job', name).stdout
     last = said.stderr.splitlines()[-1]
-    assert f'its coordinator failed: {why}.' in last and last.count(why) <= 2  # once more where a worker was the first
+    assert f'its coordinator failed: {why}.' in last and last.count(why) <= 2  # twice if a worker failed first
     ended = pods(tool)[MASTER]['status']
     assert (ended['phase'], ended['containerStatuses'][0]['restartCount']) == ('Failed', 0), ended
     assert tool.run('logs', name, '--all').stdout.count('[master 0] muster: the job has failed: ') == 1
 
 
 def test_a_record_that_crashes_workers_by_leases_is_set_aside(tool):
-    """By an option; without it the job would fail. Killed workers are made anew, and do all but this record."""
+    """An option sets it aside; without it the job would fail. Killed workers are created again, and train all records but this one."""
     worker = tool.binary.parents[1] / 'tests' / 'shards_worker'
     command = f'--job_command=MUSTER_TEST_POISON=137 exec {worker} {tool.folder}/done-$$ 400 8 2 test'
     said = tool.run('train', *TUTORIAL, '--relaunch_on_worker_failure=4', '--set_aside', command).stdout
@@ -197,7 +197,7 @@ def test_a_record_that_crashes_workers_by_leases_is_set_aside(tool):
 
 
 def test_a_record_that_takes_too_much_memory_is_set_aside(tool):
-    """Each worker has a control group of its own, in which the kernel counts that it has killed for want of memory."""
+    """Each worker has a control group of its own, in which the kernel counts the kills for lack of memory."""
     worker = tool.binary.parents[1] / 'tests' / 'shards_worker'
     command = f'--job_command=MUSTER_TEST_POISON=137 MUSTER_TEST_POISON_HOW=eat exec {worker} {tool.folder}/done-$$ 400 8 1 test'
     limits = ['--worker_resource_request=cpu=0.3,memory=64Mi', '--worker_resource_limit=cpu=1,memory=64Mi']
@@ -208,7 +208,7 @@ def test_a_record_that_takes_too_much_memory_is_set_aside(tool):
 
 
 def test_defect_21_a_traceback_fails_the_job_and_is_shown(tool):
-    """In ElasticDL the job goes on with one worker less, and says nothing."""
+    """In ElasticDL the job goes on with one worker less, and reports nothing."""
     name = submit(tool, f'if [ $WORKER_ID = 1 ]; then exec {sys.executable} -c "raise KeyError(7)"; fi; exec sleep 600')
     tool.wait_condition(name, 'Failed')
     message = tool.get('job', name)['status']['conditions'][-1]['message']
@@ -218,7 +218,8 @@ def test_defect_21_a_traceback_fails_the_job_and_is_shown(tool):
 
 
 def test_a_worker_that_cannot_import_torch_fails_the_job(tool):
-    """At once, though the coordinator waits for it; its own words are the job's reason. The other worker has its torch."""
+    """The job fails at once, although the coordinator waits for the worker, and its reason is the worker's message. The other worker's torch is
+    intact."""
     torch = tool.folder / 'broken/torch/__init__.py'
     torch.parent.mkdir(parents=True)
     torch.write_text("raise ImportError('libtorch_cpu.so: cannot open shared object file')")
@@ -230,7 +231,7 @@ def test_a_worker_that_cannot_import_torch_fails_the_job(tool):
 
 
 def test_how_far_a_job_is(tool):
-    """What describe and train show of it: who trains, how much of it is done, how fast, how long it takes, what a recovery cost."""
+    """describe and train show who trains, how much of the job is done, how fast, how long the rest takes, and what a recovery cost."""
     worker = tool.binary.parent.parent / 'tests/elastic_worker'
     process = tool.start('train', *TUTORIAL, f'--job_command=exec {worker} 97 100000 4 2 20')
     name = 'test-mnist-allreduce'
@@ -267,7 +268,7 @@ def test_defect_18_quotes_in_the_command(tool):
 
 
 def test_words_after_dashes_are_the_command(tool):
-    """As muster run has them: each word reaches the program as it is, and the job is named after the script."""
+    """As with `muster run`, each word reaches the program unchanged, and the job is named after the script."""
     job = json.loads(tool.run('train', '--num_workers=3', '--dry-run', '-o', 'json', '--', 'python3', 'mine/gan.py', "it's", '$(X) $X', '').stdout)
     container = job['spec']['pytorchReplicaSpecs']['Worker']['template']['spec']['containers'][0]
     assert job['metadata']['name'] == 'gan'
@@ -287,7 +288,7 @@ def test_defect_18_log_file_path(tool):
 
 
 def test_defect_22_a_worker_has_its_grace_period(tool):
-    """1 s in ElasticDL: too short to hand work back."""
+    """In ElasticDL it is 1 s, which is too short to hand work back."""
     folder = tool.folder / 'data'
     folder.mkdir()
     line = 'trap "sleep 2; touch /data/left; exit 0" TERM; touch /data/ready; while :; do sleep 0.1; done'
@@ -321,7 +322,7 @@ def test_yaml_holds_the_token_in_a_secret_alone(tool):
 
 
 def test_a_file_has_the_variables_of_the_shell_that_are_asked_for(tool):
-    """As a cluster's pods have them: whoever creates the file has another shell."""
+    """A cluster's pods get them from the file, because its objects may be created from another shell."""
     env = {'DATA_USER': 'somebody', 'DATA_KEY': "it's", 'OTHER': 'no'}
     elasticdl(tool, 'train', *TUTORIAL, '--job_command=true', '--yaml=job.yaml', '--populate_env_names=DATA_.*,NOT_SET', env=env)
     text = (tool.work / 'job.yaml').read_text()
@@ -353,7 +354,7 @@ def program(path, text):
 
 
 def test_python_is_the_python3_that_has_torch(tool):
-    """Two of them; the first that has no torch says so, as importlib would."""
+    """PATH has two of them; the first has no torch and reports so, as importlib would."""
     first, second = tool.folder / 'a', tool.folder / 'b b'
     program(first / 'python3', '#!/bin/sh\nexit 1\n')
     program(second / 'python3', '#!/bin/sh\necho "the second: $2" >> "$OUT"\n')
@@ -374,7 +375,7 @@ def test_a_folder_of_that_name_is_not_torch(tool):
 
 
 def test_a_cluster_spec_needs_a_python3_with_kubernetes(tool):
-    """Those that are run: test/kubernetes/test_cluster_spec.py."""
+    """Specs that are run are tested in test/kubernetes/test_cluster_spec.py."""
     (tool.work / 'spec.py').write_text('def with_pod(pod):\n    return pod\n')
     env = {'PATH': str(program(tool.folder / 'a' / 'python3', '#!/bin/sh\nexit 1\n').parent)}
     said = elasticdl(tool, 'train', *TUTORIAL, '--job_command=true', '--cluster_spec=spec.py', env=env, code=66).stderr
@@ -404,7 +405,7 @@ def test_zoo(tool):
 
 
 def test_the_zoos_image_has_the_cluster_spec(tool):
-    """As by ElasticDL one from elsewhere is copied beside the Dockerfile, but never over another file."""
+    """As in ElasticDL, a spec from another folder is copied beside the Dockerfile, but never over another file."""
     spec, dockerfile = tool.folder / 'spec.py', tool.work / 'Dockerfile'
     spec.write_text('cluster = 1\n')
     assert 'there is no --cluster_spec none.py' in elasticdl(tool, 'zoo', 'init', '--cluster_spec=none.py', code=66).stderr
@@ -452,7 +453,7 @@ def test_a_coordinator_that_has_ended_does_not_start_again(tool):
 
 
 def torch_path():
-    """PATH with the python3 that has torch, and no `python`: as Debian has it."""
+    """Returns the python3 that has torch, and a PATH with it and without `python`, as on Debian."""
     python = subprocess.run([SOURCE / 'tools/python-with-torch'], capture_output=True, text=True, check=True).stdout.strip()
     return python, f'{pathlib.Path(python).parent}:/usr/bin:/bin'
 
@@ -482,17 +483,17 @@ def test_the_zoos_model_is_trained_to_the_end(tool):
     assert len(tokens) == 1 and len(tokens.copy().pop()) == 64
     objects = tool.run('get', 'pytorchjobs,pods,secrets,configmaps,events', '-o', 'json').stdout
     assert tokens.pop() not in objects
-    elasticdl(tool, 'train', *LEAN, '--job_command=exit 3', env={'PATH': path})  # the finished one is replaced
+    elasticdl(tool, 'train', *LEAN, '--job_command=exit 3', env={'PATH': path})  # the finished job is replaced
     tool.wait_condition('example', 'Failed', LONG_S)
 
 
 def of_job(tool, *start):
-    """Processes whose first words are these."""
+    """Returns the PIDs of the processes whose first words are `start`."""
     return [pid for pid, line in tool.processes() if line.split()[:len(start)] == list(map(str, start))]
 
 
 def test_a_limit_of_steps_ends_the_job_as_a_success(tool):
-    """In the middle of an epoch: its workers' programs go on behind their loops, as they do when all is trained."""
+    """The limit is in the middle of an epoch: the workers' programs go on after their loops, as they do when every record is trained."""
     _, path = torch_path()
     make_zoo(tool, 2, 0)
     done = tool.run('train', *LEAN, '--max_step=3', '--job_command=python -m model_zoo.example', env={'PATH': path}, limit_s=LONG_S)
@@ -504,7 +505,7 @@ def test_a_limit_of_steps_ends_the_job_as_a_success(tool):
 
 
 def write_job(muster, command, path):
-    """A job whose coordinator waits for both workers however long they take to import torch: else it begins with one after 30 s."""
+    """Writes a job whose coordinator waits for both workers, however long they take to import torch. By default it begins with one after 30 s."""
     text = muster.run('train', *LEAN, f'--job_command={command}', '--dry-run', '-o', 'json', env={'PATH': path}).stdout
     job = json.loads(text)
     containers = {role: spec['template']['spec']['containers'][0] for role, spec in job['spec']['pytorchReplicaSpecs'].items()}
@@ -542,7 +543,8 @@ print('trained', flush=True)
 
 
 def test_a_worker_that_is_back_when_the_job_is_done_does_not_fail_it(tool):
-    """Nor does it go on with a model that nobody trained. The job's end may end it before it says so: it is started once more."""
+    """Nor does it go on with an untrained model. The end of the job may end the worker before it prints that the job was done, so the test
+    starts it once more."""
     python, path = torch_path()
     (tool.work / 'late.py').write_text(LATE)
     tool.run('create', '-f', write_job(tool, f'exec {python} late.py', path))
@@ -555,7 +557,7 @@ def test_a_worker_that_is_back_when_the_job_is_done_does_not_fail_it(tool):
     assert re.search(r'Elastic:\n +Epoch: +2\n', tool.run('describe', 'job', 'example').stdout)
     assert logs.count('trained\n') == 1
     where = re.search(r'coordinator: listening at (unix:\S+)', logs).group(1)
-    mark = pathlib.Path(where.removeprefix('unix:') + '.done')  # went with the job's folder
+    mark = pathlib.Path(where.removeprefix('unix:') + '.done')  # it was deleted with the job's folder
     mark.parent.mkdir(parents=True, exist_ok=True)
     mark.touch()
     env = {**tool.env, 'PATH': path, 'PYTHONPATH': str(BUILD / 'python'), 'WORKER_ID': '1', 'MUSTER_COORDINATOR': where, 'MUSTER_COORDINATOR_TOKEN': 'ab' * 32}
@@ -587,7 +589,7 @@ print('finished', flush=True)
 @pytest.mark.heavy
 @pytest.mark.parametrize('language', ['C', 'Python'])
 def test_preempted_workers_cost_no_try(tool, language):
-    """SIGTERM to both, one after the other, in a job that bears no failure: their work goes to the others, and they are made again."""
+    """Both get SIGTERM, one after the other, in a job that tolerates no failure: the other worker gets their work, and they are created again."""
     python, path = torch_path()
     (tool.work / 'preempted.py').write_text(PREEMPTED)
     worker = tool.binary.parent.parent / 'tests/elastic_worker'
@@ -614,7 +616,8 @@ def test_preempted_workers_cost_no_try(tool, language):
 
 @pytest.mark.heavy
 def test_a_model_is_trained_evaluated_and_predicts(tool):
-    """Real pictures: the accuracy after training and that of an evaluation are those of predictions.csv, which has each picture once."""
+    """With real pictures, the accuracy after training and the accuracy of an evaluation equal that of predictions.csv, which has each picture
+    once."""
     python, path = torch_path()
     env = {'PATH': path}
     example = SOURCE / 'examples/elastic-mnist'
@@ -632,7 +635,7 @@ def test_a_model_is_trained_evaluated_and_predicts(tool):
     logs = tool.run('logs', 'example').stdout
     said = set(re.findall(r'evaluation: average loss ([0-9.]+), accuracy ([0-9.]+) \((\d+) of (\d+)\)', logs))
     (_, accuracy, correct, count), = said
-    assert int(count) == int(count_trained.replace(',', '')) and abs(int(correct) - int(trained)) <= 1  # sums in another order
+    assert int(count) == int(count_trained.replace(',', '')) and abs(int(correct) - int(trained)) <= 1  # the order of the sums differs
     assert accuracy == f'{int(correct) / int(count):.4f}' and f'mnist_validation: {int(count):,} records evaluated: correct {correct} ' in logs
 
     elasticdl(tool, 'predict', *LEAN, command, f'--prediction_data={data}/testing', '--checkpoint_dir_for_init=model', env=env)
@@ -656,7 +659,7 @@ def test_a_worker_and_the_coordinator_are_killed_and_every_record_counts_once(to
     os.kill(of_job(tool, tool.binary, 'coordinator')[0], signal.SIGKILL)
     wait_for(lambda: 'term 2' in log(), 'the coordinator is back', LONG_S)
     os.kill(of_job(tool, python, '-m', 'model_zoo.example')[0], signal.SIGKILL)
-    wait_for(lambda: 'lost ' in log(), 'the worker is missed', LONG_S)  # as one that ended, or that never came to term 2
+    wait_for(lambda: 'lost ' in log(), 'the worker is missed', LONG_S)  # as a worker that ended, or never joined term 2
     out, err = process.communicate(timeout=LONG_S)
     assert process.returncode == 0, err
     assert json.loads(out)['state'] == 'Succeeded'

@@ -18,7 +18,7 @@ def told(muster):
 # ---- the newest checkpoint ----
 
 def newest(done):
-    """Path and age of the line that says it; None when there is none."""
+    """Returns the path and the age in the line about the newest checkpoint, or None if no such line is printed."""
     found = re.findall(r'^muster:   newest checkpoint: (.+) \((.+) before the end\)$', done.stderr, re.M)
     assert len(found) <= 1
     return found[0] if found else None
@@ -34,9 +34,9 @@ def test_the_newest_checkpoint_is_said_before_the_verdict(muster):
 
 
 @pytest.mark.parametrize('script', [
-    'echo x > new.pt; exit 0',                      # it succeeded
-    'echo saved no-such.pt; exit 3',                # it is not there
-    'echo loaded old.pt; exit 3',                   # from before the run
+    'echo x > new.pt; exit 0',                      # the run succeeded
+    'echo saved no-such.pt; exit 3',                # the file does not exist
+    'echo loaded old.pt; exit 3',                   # the file is older than the run
     'echo x > "$0.notes"; echo "$0.notes"; exit 3',
 ])
 def test_nothing_is_said_where_there_is_none(muster, script):
@@ -58,7 +58,7 @@ def test_a_volume_is_looked_at(muster):
     script = 'mkdir -p /kept/a/b; echo x > /kept/a/b/last.safetensors; ln -s /etc /kept/a/etc; exit 3'
     done = muster.run('run', '-n', '2', '--claim', 'kept:/kept', '--', 'sh', '-c', f'[ $RANK = 1 ] || sleep 1000; {script}', code=3)
     assert newest(done)[0].endswith('volumes/default/kept/a/b/last.safetensors')
-    # a path that was printed is one in the container
+    # a path that was printed is a path in the container
     done = muster.run('run', '-n', '1', '--claim', 'kept:/kept', '--', 'sh', '-c', 'echo y > /kept/n.pth; echo /kept/n.pth; exit 3', code=3)
     assert newest(done)[0].endswith('volumes/default/kept/n.pth')
 

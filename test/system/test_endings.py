@@ -1,4 +1,4 @@
-"""How a run ends what still runs: signals in any state of the job, ranks that ignore signals, --after-end, GPUs after the end. The ranks are
+"""How a run ends what still runs: signals in any state of the job, ranks that ignore signals, --after-end, and GPUs after the end. The ranks are
 real processes that record the signals they get."""
 import json
 import os
@@ -25,7 +25,7 @@ def with_grace(wanted, seconds):
 
 
 def started(muster, wanted, *words):
-    """A run of that job in the background, one of whose ranks has written the file `up`."""
+    """Starts a run of that job in the background, and waits until one of its ranks has written the file `up`."""
     process = muster.start('run', '-f', muster.write('job.yaml', wanted), *words)
     wait_for(lambda: (muster.work / 'up').exists() or process.poll() is not None, 'the rank starts')
     assert process.poll() is None, process.communicate()
@@ -33,7 +33,7 @@ def started(muster, wanted, *words):
 
 
 def started_after_success(muster, worker, *words, grace=LONG_S, **options):
-    """The same, and rank 0 has succeeded while the Worker runs on."""
+    """Starts a run whose rank 0 succeeds while the Worker runs on, and waits for this state."""
     wanted = job('late', shell('true'), workers=1, worker_command=worker, **options)
     process = started(muster, with_grace(wanted, grace), *words)
     muster.wait_condition('late', 'Succeeded')
@@ -51,7 +51,7 @@ def ended(process):
 
 
 def insist(process, number):
-    """Sends it until the process ends: two within a tenth of a second are one (timeout(1))."""
+    """Sends the signal until the process ends: two signals within a tenth of a second count as one (timeout(1))."""
     wait_for(lambda: process.poll() is not None or process.send_signal(number), 'it ends at once')
 
 
@@ -175,7 +175,7 @@ def test_sigterm_begins_with_term(muster):
 def test_deletion_through_the_api_begins_with_term(muster):
     muster.run('create', '-f', muster.write('job.yaml', with_grace(job('api', shell(RECORDS)), LONG_S)))
     wait_for(lambda: (muster.work / 'up').exists(), 'it runs')
-    muster.run('delete', 'job', 'api')  # it returns when the job is gone; its pods may still run
+    muster.run('delete', 'job', 'api')  # returns when the job is deleted; its pods may still run
     wait_for(lambda: asked(muster), 'it is asked')
     (muster.work / 'go').touch()
     wait_for(lambda: not muster.get('pods'), 'its pod is gone')
@@ -208,7 +208,7 @@ def test_the_same_signal_twice_kills_at_once(muster, number, code, succeeded):
 
 
 def test_timeout_1_sends_its_signal_twice_and_means_one(muster):
-    # SIGALRM is what its own timer would send.
+    # SIGALRM is the signal that the timer of timeout(1) sends.
     wanted = with_grace(job('timed', python(HANDLES.replace('except KeyboardInterrupt', 'except SystemExit').replace(
         'try:', 'import signal\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(1))\ntry:', 1))), LONG_S)
     path = muster.write('job.yaml', wanted)
@@ -317,7 +317,7 @@ def test_a_rank_gets_each_signal_once_when_the_controller_is_replaced(muster):
     first = muster.status()
     process.send_signal(signal.SIGINT)
     wait_for(lambda: asked(muster) == ['INT'], 'SIGINT arrives')
-    os.kill(first, signal.SIGKILL)  # muster run starts another, which ends the pod as the first would have
+    os.kill(first, signal.SIGKILL)  # muster run starts another one, which ends the pod as the first would have done
     wait_for(lambda: 'TERM' in asked(muster), 'SIGTERM arrives')
     got, _, err = ended(process)
     assert got == 130, err
@@ -368,7 +368,7 @@ def test_down_force_keeps_jobs_where_it_is_told_to(muster):
     muster.wait_condition('kept', 'Running')
     os.kill(muster.status(), signal.SIGSTOP)
     assert 'running jobs go on' in muster.run('down', '--force', '--keep').stdout
-    assert muster.condition('kept') == 'Running'  # by another controller
+    assert muster.condition('kept') == 'Running'  # another controller answers
 
 
 def test_down_force_asks_a_controller_that_answers(muster):

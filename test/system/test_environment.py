@@ -25,7 +25,7 @@ def port_of(replica):
 
 
 def expected_environment(job, role, index):
-    """[(name, value)…] in upstream's order."""
+    """Returns [(name, value)…] in upstream's order."""
     name, spec = job['metadata']['name'], job['spec']
     replicas, elastic = spec['pytorchReplicaSpecs'], spec.get('elasticPolicy')
     total = sum(r.get('replicas', 1) for r in replicas.values())
@@ -62,7 +62,7 @@ def expected_environment(job, role, index):
 
 
 def objects_of(muster, path):
-    """The file as muster reads it, old layouts turned into v1: a job, and what stands before it."""
+    """Returns the objects of a file as muster reads them, with old layouts turned into v1: a job, and the objects before it."""
     text = muster.run('run', '--dry-run', '-o', 'json', '-f', path).stdout
     decoder, objects, at = json.JSONDecoder(), [], 0
     while at < len(text.rstrip()):
@@ -73,12 +73,12 @@ def objects_of(muster, path):
 
 
 def prepare(objects, folder, python):
-    """Each container dumps its environment instead of training; claims that the file leaves out are put before."""
+    """Makes each container dump its environment instead of training, and adds the claims that the file lacks; returns the job and the others."""
     job = next(o for o in objects if o['kind'] == 'PyTorchJob')
     job['metadata'].pop('namespace', None)
     job['metadata'].setdefault('annotations', {})['muster.dev/gpu'] = 'none'
     for cleaner in ('cleanPodPolicy', 'ttlSecondsAfterFinished'):
-        job['spec'].get('runPolicy', {}).pop(cleaner, None)  # the pods are looked at when all is over
+        job['spec'].get('runPolicy', {}).pop(cleaner, None)  # the test reads the pods after the end
     claims = set()
     for replica in job['spec']['pytorchReplicaSpecs'].values():
         pod = replica['template']['spec']
@@ -121,7 +121,7 @@ def read(path):
 
 
 def check_process(seen, expected):
-    """The process's own view: the same values, this machine's addresses."""
+    """Checks the variables that the process saw: they have the same values, but the addresses of this machine."""
     for name, value in dict(expected).items():
         if name not in LOCAL:
             assert seen[name] == value, name

@@ -55,11 +55,11 @@ def test_a_run_reads_the_logs_of_a_job_that_its_ttl_deleted(muster):
 
 
 def test_so_does_one_that_comes_after_the_deletion(muster):
-    """It learns of the second worker, and asks where its files are, when the pod and its job have gone."""
+    """`muster run` learns of the second worker, and asks where its files are, after the pod and its job were deleted."""
     script = 'case $RANK in 0) touch up; while [ ! -e go ]; do sleep 0.05; done;; 1) ;; 2) echo last words; touch said;; esac'
     training = job('brief', shell(script), workers=1, run_policy={'ttlSecondsAfterFinished': 0})
     process = muster.start('run', '-f', muster.write('job.yaml', training), '-o', 'json', '--results', 'out')
-    assert 'started' in process.stderr.readline()  # it follows
+    assert 'started' in process.stderr.readline()  # run follows the job
     wait_for(lambda: (muster.work / 'up').exists(), 'the master runs')
     process.send_signal(signal.SIGSTOP)
     muster.run('scale', 'brief', '--replicas', '2')
@@ -74,7 +74,7 @@ def test_so_does_one_that_comes_after_the_deletion(muster):
 
 
 def test_a_run_does_not_wait_for_a_job_that_was_gone_before_it_looked(muster, api):
-    """It is stopped as soon as its job is there, mostly before its first listing, and goes on when the job is gone."""
+    """`muster run` is stopped as soon as its job exists, mostly before its first listing, and continued when the job is deleted."""
     training = job('brief', shell('echo last words'), run_policy={'ttlSecondsAfterFinished': 0})
     process = muster.start('run', '-f', muster.write('job.yaml', training), '-o', 'json')
     seen = '/apis/kubeflow.org/v1/namespaces/default/pytorchjobs'

@@ -1,5 +1,5 @@
-"""A full disk and a read-only one, for real: some megabytes of tmpfs in the test's own mount namespace. One clear line reports it, the exit
-code is the table's, nothing is half made, and with space again everything goes on."""
+"""A real full disk and a real read-only one: some megabytes of tmpfs in the test's own mount namespace. One clear line reports the fault, the
+exit code is that of the table, nothing is left half made, and everything goes on when there is space again."""
 import ctypes
 import errno
 import json
@@ -26,7 +26,7 @@ def mount(source, target, kind, flags, options):
 
 @pytest.fixture
 def disk():
-    """A folder on a file system of 20 MiB that only this test and what it starts can see."""
+    """A folder on a file system of 20 MiB that only this test and the processes that it starts can see."""
     if os.geteuid() != 0:
         pytest.skip('NOT TESTED: a small disk can be mounted by root only')
     folder = tempfile.mkdtemp(prefix='muster-disk-')
@@ -36,7 +36,7 @@ def disk():
         try:
             try:
                 mount(None, '/', None, MS_REC | MS_PRIVATE, None)
-            except OSError as error:  # in a chroot "/" is no mount point
+            except OSError as error:  # in a chroot "/" is not a mount point
                 if error.errno != errno.EINVAL:
                     raise
             mount('small', folder, 'tmpfs', 0, 'size=20m')
@@ -62,7 +62,7 @@ def muster(disk):
 
 
 def fill(muster):
-    """Until not a byte more can be written."""
+    """Fills the disk until not one more byte can be written."""
     with open(muster.folder.parent / 'filler', 'ab', buffering=0) as filler:
         for size in (65536, 4096, 1):
             try:
@@ -154,7 +154,7 @@ def test_a_run_whose_disk_is_full_says_so_while_it_waits(muster, tmp_path):
 
 
 def trains_over(muster, tmp_path, code, *options):
-    """A run whose disk is full while its ranks print and save; what they do next goes elsewhere."""
+    """Starts a run and fills its disk while its ranks print and save; the files by which they report go to another disk."""
     script = (f'touch {tmp_path}/begun.$RANK; while [ ! -e {tmp_path}/full ]; do sleep 0.02; done; head -c 300000 /dev/zero; echo; '
               f'echo "step 2 of rank $RANK"; touch {tmp_path}/written.$RANK; exit $((RANK * {code}))')
     process = muster.start('run', '-n', '2', '--name', 'fills', *options, '--', 'sh', '-c', script, stdout=subprocess.DEVNULL)
@@ -185,7 +185,7 @@ def test_a_run_whose_disk_stays_full_can_be_ended(muster, tmp_path):
 
 
 def test_down_says_what_can_be_removed(muster):
-    """It must write that jobs have ended."""
+    """`down` must write that jobs have ended."""
     muster.run('run', '-f', muster.write('first.yaml', job('first', shell('head -c 3000000 /dev/zero | tr "\\0" x | fold'))))
     muster.run('delete', 'job', 'first')
     muster.run('create', '-f', muster.write('job.yaml', job('long', shell('sleep 1000'))))
@@ -218,7 +218,7 @@ def test_a_home_on_a_read_only_file_system(disk, variable, made):
 
 
 def test_a_home_folder_that_is_not_there_is_not_made(tmp_path):
-    """/nonexistent is the home of users who are to write nothing."""
+    """/nonexistent is the home folder of users who must not write anything."""
     home = tmp_path / 'nonexistent'
     done = subprocess.run([BUILD / 'bin/muster', 'run', '-n', '1', '--', 'true'], env={'PATH': os.environ['PATH'], 'HOME': str(home)},
                           cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT_S, check=False)

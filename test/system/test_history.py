@@ -1,4 +1,4 @@
-"""The history of runs: --results has all files of one run; events are of one object."""
+"""The history of runs: --results has all files of one run, and events belong to one object."""
 import json
 import os
 import random
@@ -65,7 +65,7 @@ def test_results_of_several_jobs_are_replaced_each(muster):
 
 
 def files_in(folder):
-    """How many there are; none where the folder is not there yet, or not there any more."""
+    """Returns the number of files in the folder, or 0 if the folder does not exist yet, or no longer exists."""
     try:
         return len(os.listdir(folder))
     except FileNotFoundError:
@@ -73,7 +73,7 @@ def files_in(folder):
 
 
 def test_an_interrupted_copy_leaves_the_old_results(muster):
-    """The copy of a volume with a pipe's worth of files is killed while it runs, at several places."""
+    """The copy of a volume with many files is killed while it runs, at several places."""
     mounts = [{'name': 'data', 'mountPath': '/results'}]
     volumes = [{'name': 'data', 'persistentVolumeClaim': {'claimName': 'kept'}}]
     out = muster.work / 'out'
@@ -91,7 +91,7 @@ def test_an_interrupted_copy_leaves_the_old_results(muster):
         wait_for(lambda: process.poll() is not None or files_in(staged) >= wanted, 'it copies')
         process.send_signal(signal.SIGKILL)
         process.communicate()
-        if (staged.parents[1] / 'muster.json').exists() or not staged.is_dir():  # the copy was whole: its exchange is tested below
+        if (staged.parents[1] / 'muster.json').exists() or not staged.is_dir():  # the copy was complete; the exchange of copies is tested below
             muster.run('run', '-f', write(new, 2000), '--results', 'out')
             last = new + '\n'
         else:
@@ -144,13 +144,13 @@ def test_events_of_a_replaced_job_are_not_its_successors(muster):
 
 
 def runs(muster, *words):
-    """What `muster history` lists as (run, state, exit code, current), newest first."""
+    """Returns what `muster history` lists, as (run, state, exit code, current), newest first."""
     doc = json.loads(muster.run('history', *words, '-o', 'json').stdout)
     return [(r['run'], r['state'], r['exitCode'], r['current']) for r in doc['runs']]
 
 
 def kept(muster, job='train'):
-    """The numbers of the runs whose files are in the history."""
+    """Returns the numbers of the runs whose files are in the history."""
     folder = muster.home / 'history/default' / job
     return sorted(int(p.name) for p in folder.iterdir() if p.name.isdigit()) if folder.exists() else []
 
@@ -163,7 +163,7 @@ def test_a_replaced_run_is_kept_with_its_logs(muster):
     text = muster.run('history', 'train').stdout.splitlines()
     assert text[0].split() == ['RUN', 'NAME', 'STATE', 'EXIT', 'STARTED', 'DURATION', 'RANKS', 'WHY']
     assert text[1].startswith('2 (current)') and 'train-worker-0 (rank 1) exited with code 3' in text[2]
-    for _ in range(2):  # while it is on its way into the history, and when it is there
+    for _ in range(2):  # while the run is moved into the history, and after that
         assert sorted(muster.run('logs', 'train', '--run', '1').stdout.splitlines()) == \
             ['[rank 0] a0', '[rank 0] b0', '[rank 1] a1', '[rank 1] b1']
         assert muster.run('logs', 'train-worker-0', '--run', '1', '--tail', '1').stdout == 'b1\n', 'as it was printed'
@@ -191,7 +191,7 @@ def test_deleted_jobs_are_kept_when_they_had_finished(muster):
     muster.wait_condition('train', 'Running')
     assert runs(muster, 'train')[0] == (3, 'Running', None, True)
     muster.run('delete', 'job', 'train')
-    # A controller that nobody needs leaves before that on a busy machine; the next one goes on.
+    # On a busy machine a controller that nobody needs may end before that; the next controller continues.
     wait_for(lambda: muster.run('up') and not list((muster.home / 'jobs').iterdir()), 'a running one is deleted for good')
     assert kept(muster) == [1, 2]
 

@@ -11,12 +11,12 @@ IMAGES = SOURCE / 'deploy/images'
 
 
 def stages(name):
-    """The text of each stage of a Dockerfile, with its continued lines joined."""
+    """Returns the text of each stage of a Dockerfile, with its continued lines joined."""
     return re.split(r'^FROM ', (IMAGES / name).read_text().replace('\\\n', ' '), flags=re.M)[1:]
 
 
 def installed_by(stage):
-    """The packages of its `apt-get install`."""
+    """Returns the packages that the stage installs by `apt-get install`."""
     words = re.search(r'apt-get install (.*?)(?:&&|\n)', stage)[1].split()
     return {word for word in words if not word.startswith('-')}
 
@@ -26,14 +26,15 @@ def say(*words):
 
 
 def packages_of(libraries):
-    """Debian's of these files, each of which it may know by its name before /usr was merged; with the files of which it knows nothing."""
+    """Returns Debian's packages of these files, each of which dpkg may know by its name before /usr was merged, and the files that it does not
+    know."""
     names = {library: {name.removeprefix(cut) for name in (library, str(pathlib.Path(library).resolve())) for cut in ('', '/usr')} for library in libraries}
     owners = dict(line.rpartition(': ')[::-2] for line in say('dpkg', '--search', *set().union(*names.values())).splitlines())
     return {next((owners[name].partition(':')[0] for name in sorted(each) if name in owners), library) for library, each in names.items()}
 
 
 def with_dependencies(packages):
-    """They, and what they depend on, as it is installed here."""
+    """Returns these packages and the packages on which they depend, as they are installed here."""
     known, left = set(), set(packages)
     while left:
         known |= left
@@ -44,7 +45,7 @@ def with_dependencies(packages):
 
 @pytest.mark.parametrize('program', ['muster', 'muster-operator'])
 def test_the_worker_s_image_has_the_libraries_of_muster(program):
-    """The operator's program has fewer of them."""
+    """The operator's program needs fewer libraries than muster."""
     libraries = re.findall(r'=> (/\S+)', say('ldd', BUILD / 'bin' / program))
     assert any('libuv' in library for library in libraries)
     there = with_dependencies(installed_by(stages('Dockerfile.worker')[-1]))
@@ -57,7 +58,7 @@ def test_the_operator_s_image_begins_with_nothing():
 
 
 def test_the_root_file_system_has_the_program_and_a_user(tmp_path):
-    """Of the program as it is built here, with its shared libraries; the image has one without."""
+    """The test takes the program as it is built here, with its shared libraries; the image has a program without any."""
     folder = tmp_path / 'root'
     said = subprocess.run([IMAGES / 'root', BUILD / 'bin/muster-operator', folder], capture_output=True, text=True, check=True).stdout
     assert int(said) > 0 and (folder / 'muster-operator').stat().st_mode & 0o111

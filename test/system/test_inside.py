@@ -18,7 +18,7 @@ RANK_UP = 'echo up; exec sleep 1000'
 
 
 def started(muster, *words, script=RANK_UP, ranks=2, **options):
-    """A run whose ranks have all said "up"."""
+    """Starts a run, and waits until all its ranks have printed "up"."""
     run = muster.start('run', '-n', ranks, '--name', 'a', *words, '--', *shell(script), **options)
     lines = []
     while sum('up' in line for line in lines) < ranks:
@@ -29,7 +29,7 @@ def started(muster, *words, script=RANK_UP, ranks=2, **options):
 
 
 def named(command):
-    """Pids of living processes with exactly these words."""
+    """Returns the PIDs of living processes with exactly these words."""
     found = []
     for entry in pathlib.Path('/proc').iterdir():
         try:
@@ -41,7 +41,7 @@ def named(command):
 
 
 class Terminal:
-    """A program on a terminal of its own."""
+    """A command of muster on a separate terminal."""
 
     def __init__(self, muster, *words):
         self.pid, self.fd = pty.fork()
@@ -52,7 +52,7 @@ class Terminal:
         self.text = ''
 
     def read(self):
-        """What has come within a moment; False at the end."""
+        """Reads the output that arrives within a moment; returns false at the end."""
         if select.select([self.fd], [], [], 0.1)[0]:
             try:
                 data = os.read(self.fd, 65536)
@@ -128,7 +128,7 @@ def test_exec_passes_bytes_both_ways_as_they_are(muster):
 
 
 def test_exec_waits_for_who_does_not_read(muster):
-    """A reader that stops stops the command; nothing is buffered without end, nothing is lost."""
+    """If the reader stops reading, the command stops, too: output is not buffered without limit, and none is lost."""
     started(muster)
     words = [muster.binary, 'exec', 'a', '--', sys.executable, '-c', 'import os\nfor i in range(3000): os.write(1, b"%07d\\n" % i * 4096)']
     with subprocess.Popen(words, stdout=subprocess.PIPE, env=muster.env) as client:
@@ -169,7 +169,7 @@ def test_exec_outlives_neither_its_command_nor_its_rank(muster):
 
 
 def test_exec_has_a_control_group_of_its_own(muster):
-    """What a command in a rank takes does not count against the rank."""
+    """The memory that a command in a rank uses does not count as the rank's."""
     if os.geteuid() != 0:
         pytest.skip('control groups need root here')
     started(muster, '--memory', '96Mi', ranks=1)
@@ -195,7 +195,7 @@ def test_exec_on_a_terminal(muster):
     terminal.resize(20, 50)
     terminal.type('stty size\n')
     terminal.expect('20 50')
-    mark = str(790000 + os.getpid() % 10000)  # the ranks sleep, too
+    mark = str(790000 + os.getpid() % 10000)  # another number than the ranks' own, which sleep, too
     terminal.type(f'sleep {mark}\n')
     wait_for(lambda: named(['sleep', mark]), 'it sleeps')
     terminal.type('\x03')
@@ -257,7 +257,7 @@ def test_bytes_of_standard_input_arrive_as_they_are(muster):
 
 
 def test_a_rank_that_does_not_read_holds_nothing_up(muster):
-    """The job ends as it would, whatever is still to be written to it."""
+    """The job ends as usual, even if input for the rank is still to be written."""
     reader, writer = os.pipe()
     run = subprocess.Popen([muster.binary, 'run', '-n', '1', '--stdin', '0', '--', 'sh', '-c', 'echo up; sleep 0.5; echo done'],
                            stdin=reader, stdout=subprocess.PIPE, env=muster.env, cwd=muster.work)
@@ -393,7 +393,7 @@ MEMORY_GROUPS = pathlib.Path('/sys/fs/cgroup/memory')
 
 
 def test_want_of_memory_above_the_rank_is_told_from_its_limit(muster):
-    """The whole of muster is in a control group that is too small: the kernel chooses the largest process."""
+    """All of muster is in a control group that is too small, and the kernel kills the largest process."""
     group = MEMORY_GROUPS / f'muster-test-{os.getpid()}'
     try:
         group.mkdir()
@@ -439,7 +439,7 @@ def test_top_sums_the_processes_of_each_rank(muster):
     idle, busy = usage_of(muster, 'a')
     assert (idle['rank'], idle['name'], idle['state'], idle['processes']) == (0, 'a-master-0', 'Running', 1)
     assert idle['cpuPercent'] < min(20, busy['cpuPercent'])
-    for rank in (idle, busy):  # what was executed beside it is not its own
+    for rank in (idle, busy):  # a command that was executed beside the rank does not count
         assert 80 << 20 < rank['memoryBytes'] <= rank['peakMemoryBytes'] < 140 << 20, rank
         assert rank['memoryLimitBytes'] is None
     assert [r['name'] for r in usage_of(muster)] == ['a-master-0', 'a-worker-0']
@@ -473,7 +473,7 @@ def test_top_follows_on_a_terminal(muster):
     run = hold(muster)
     terminal = Terminal(muster, 'top', 'a')
     terminal.expect('a-worker-0  Running')
-    terminal.expect('\x1b[H\x1b[J')  # again
+    terminal.expect('\x1b[H\x1b[J')  # the next picture
     run.send_signal(signal.SIGINT)
     run.communicate()
     terminal.expect('a-worker-0  Failed')
@@ -489,7 +489,7 @@ def test_top_of_nobody(muster):
 
 
 def test_top_adds_up_gpu_memory_where_nvidia_smi_tells(muster):
-    """A program of that name in place of the driver's: two GPUs, a rank's process on both, a stranger's."""
+    """A program of that name replaces the driver's: it lists a process of a rank on two GPUs, and a stranger's process."""
     assert 'GPU MEMORY' not in muster.run('top', env={'PATH': '/nowhere'}).stdout
     hold(muster)
     (pid,) = (pid for pid in named([sys.executable, '-c', HOLD])

@@ -30,7 +30,7 @@ def kill(pid):
 
 
 def supervisors(muster):
-    """Pids of the supervisors of this test: only the program itself is called so."""
+    """Returns the PIDs of the supervisors of this test; only the program itself has this name."""
     found = []
     for pid, command in muster.processes():
         if ' supervisor --dir ' in command and str(muster.home) in command:
@@ -85,7 +85,7 @@ def test_a_killed_controller_does_not_begin_the_grace_anew(muster):
 
 
 def forget(muster, *names):
-    """Objects that were deleted at once (--force), by a controller that died before it had killed what is theirs."""
+    """Deletes objects at once, as a controller does with --force, and leaves their processes as if the controller had died before it killed them."""
     kill(muster.status())
     wait_for(lambda: not controllers(muster), 'the controller is dead')
     with contextlib.closing(sqlite3.connect(muster.home / 'store.db')) as store, store:
@@ -144,7 +144,7 @@ def test_a_killed_supervisor_takes_its_job_with_it_and_says_so(muster):
 
 
 def test_which_rank_failed_first_is_told_by_when_they_ended_not_by_when_that_was_heard(muster):
-    """The supervisor is stopped while both end, the second a while after the first."""
+    """The supervisor is stopped while both ranks end, the second a while after the first."""
     script = 'touch up-$RANK; until [ -e go-$RANK ]; do sleep 0.05; done; exit $((1 + 2 * RANK))'
     def running():
         return [pid for pid, command in muster.processes() if command.startswith('sh -c touch up-')]
@@ -169,7 +169,7 @@ def test_which_rank_failed_first_is_told_by_when_they_ended_not_by_when_that_was
 
 
 def test_a_killed_rank_takes_its_descendants_with_it(muster):
-    # The Worker outlives it, so that nothing but the container's own end can have ended them.
+    # The Master runs on, so that nothing but the end of the Worker's container can have ended the descendants.
     muster.run('create', '-f', muster.write('job.yaml', job(
         'ranks', shell('touch up; echo $$ >pid; exec sleep 2000'), workers=1, worker_command=shell(DESCENDANTS + 'sleep 1000'))))
     wait_for(lambda: len(ranks(muster)) >= 4, 'all descendants run')

@@ -1,4 +1,4 @@
-"""The real kubectl drives the laptop: create, get, watch, describe, logs, scale, wait, delete, over TLS.
+"""The real kubectl drives a controller of this machine: create, get, watch, describe, logs, scale, wait, delete, over TLS.
 
 Needs kubectl; without it each test is skipped, with that reason. One controller for the whole file, in a
 MUSTER_HOME of its own.
@@ -47,7 +47,7 @@ class Cluster:
         return json.loads(self.kubectl('get', kind, name, '-o', 'json'))
 
     def phase(self, pod):
-        """'' where it is not there yet."""
+        """Returns the phase of the pod, or '' if the pod does not exist yet."""
         return self.kubectl('get', 'pod', pod, '-o', 'jsonpath={.status.phase}', '--ignore-not-found')
 
     def pods_of(self, name):
@@ -100,7 +100,7 @@ def test_a_job_from_create_to_delete(cluster):
 
 
 def all_ranks(cluster, name, script):
-    """A job whose verdict is of all its ranks, as `muster run -n` makes them."""
+    """Creates a job whose verdict depends on all its ranks, as `muster run -n` makes them."""
     made = cluster.muster.run('run', '-n', 2, '--name', name, '--dry-run', '-o', 'json', '--', *shell(script)).stdout
     cluster.kubectl('create', '-f', '-', text=made)
 
@@ -131,7 +131,7 @@ def test_deleting_a_running_job_ends_its_processes(cluster):
 
 
 def processes_with(word):
-    """Those with the word in their command line."""
+    """Returns the PIDs of the processes with the word in their command line."""
     found = []
     for entry in pathlib.Path('/proc').iterdir():
         try:
@@ -143,7 +143,7 @@ def processes_with(word):
 
 
 def start_slow_to_end(cluster, name, at_term='sleep 0.5'):
-    """A job whose two ranks do that after SIGTERM and then end, with a word by which they are found."""
+    """Starts a job whose two ranks run `at_term` after SIGTERM and then end; returns a word by which their processes are found."""
     word = f'{name}-{os.getpid()}'
     cluster.create(job(name, shell(f': {word}; trap "{at_term}; exit 0" TERM; while :; do sleep 0.1; done'), workers=1))
     wait_for(lambda: len(processes_with(word)) >= 2 and cluster.phase(f'{name}-worker-0') == 'Running', 'the start')
@@ -285,7 +285,7 @@ def test_what_kubectl_makes_from_its_command_line(cluster):
 
 
 def test_a_service_is_made_from_the_command_line(cluster):
-    """kubectl sends it in protobuf."""
+    """kubectl sends the service in protobuf."""
     cluster.kubectl('create', 'service', 'clusterip', 'made', '--tcp', '80:8080')
     made = cluster.get('service', 'made')['spec']
     assert made['clusterIP'] == 'None' and made['selector'] == {'app': 'made'}
@@ -293,13 +293,13 @@ def test_a_service_is_made_from_the_command_line(cluster):
 
 
 def told(cluster, words):
-    """How often events with these words were told."""
+    """Returns how often events with these words were reported."""
     events = json.loads(cluster.kubectl('get', 'events', '-o', 'json'))['items']
     return sum(event['count'] for event in events if words in event['message'])
 
 
 def test_a_cordoned_node_takes_no_pods(cluster):
-    """Nor does it after a restart of the controller, which lets those go on that ran already."""
+    """Nor does it take any after a restart of the controller; the pods that run already go on."""
     node = cluster.kubectl('get', 'nodes', '-o', 'name').strip()
     cluster.create(job('before', SLEEP))
     wait_for(lambda: cluster.muster.condition('before') == 'Running', 'the rank runs')
@@ -401,7 +401,7 @@ def test_a_refusal_says_why(cluster):
     greedy['spec']['pytorchReplicaSpecs']['Master']['template']['spec']['containers'][0]['resources'] = limits
     refused = [refused, cluster.try_kubectl('create', '-f', '-', text=json.dumps(greedy))]
     assert 'resources.limits[nvidia.com/gpu]' in refused[1].stderr and 'the job needs 1000 GPUs' in refused[1].stderr
-    assert all('--' not in each.stderr for each in refused)  # options of muster, which kubectl does not have
+    assert all('--' not in each.stderr for each in refused)  # no message names options of muster, which kubectl does not have
 
 
 def test_down_ends_what_a_killed_controller_was_deleting(muster):
@@ -426,7 +426,7 @@ def test_what_may_i_do(cluster):
 
 
 def test_who_am_i(cluster):
-    """As the kubeconfig names the user; and the kind is one of those that discovery tells."""
+    """The user has the name in the kubeconfig, and discovery lists the kind."""
     said = json.loads(cluster.kubectl('auth', 'whoami', '-o', 'json'))['status']['userInfo']
     assert said == {'username': 'muster', 'groups': ['system:masters', 'system:authenticated']}
     assert 'selfsubjectreviews' in cluster.kubectl('api-resources', '--api-group=authentication.k8s.io')
@@ -437,7 +437,7 @@ def test_the_node_says_what_it_is(cluster):
     assert info['architecture'] == {'x86_64': 'amd64', 'aarch64': 'arm64'}.get(os.uname().machine, os.uname().machine)
     assert info['kernelVersion'] == os.uname().release and info['bootID'] == pathlib.Path('/proc/sys/kernel/random/boot_id').read_text().strip()
     assert set(info) == {'architecture', 'bootID', 'containerRuntimeVersion', 'kernelVersion', 'kubeProxyVersion', 'kubeletVersion',
-                         'machineID', 'operatingSystem', 'osImage', 'systemUUID'}  # what the Python client insists on
+                         'machineID', 'operatingSystem', 'osImage', 'systemUUID'}  # the fields that the Python client requires
     assert json.loads(cluster.kubectl('get', '--raw', '/version'))['platform'] == f'linux/{info["architecture"]}'
 
 

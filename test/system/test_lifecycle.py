@@ -21,7 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get('MUSTER_BUILD', ROOT / 'build'))
 CASES = [c for c in json.loads((ROOT / 'test/data/lifecycle.json').read_text()) if not c.get('virtual')]
 AT_ONCE = 6  # cases that run side by side
-START_S = 10  # an action is meant for ranks that run, where they can
+START_S = 10  # how long an action waits until all ranks run; some never can
 
 
 class Api:
@@ -43,7 +43,7 @@ class Api:
 
 
 def act_script(act):
-    """The shell that does what one entry of `ranks` says."""
+    """Returns the shell command that does what one entry of `ranks` says."""
     if act.get('run') is None:
         if act.get('ignoresTerm'):
             return "trap '' TERM; while :; do sleep 1; done"
@@ -54,7 +54,7 @@ def act_script(act):
 
 
 def write_scripts(case, folder):
-    """One file per replica and attempt; `run` counts the attempts, over restarts and new pods."""
+    """Writes one file per replica and attempt, and the script `run`, which counts the attempts over restarts and new pods."""
     for replica, acts in case['ranks'].items():
         for number, act in enumerate(acts):
             (folder / f'{replica}.{number}').write_text(act_script(act) + '\n')
@@ -106,7 +106,7 @@ class Run:
         return time.monotonic() - self.start
 
     def wait(self, condition, limit_s=LIMIT_S):
-        """Until the condition is true; its last value."""
+        """Waits until the condition is true, and returns its last value."""
         for _ in turns(limit_s):
             value = condition()
             if value:
@@ -148,7 +148,7 @@ class Run:
             assert status in (200, 202), answer
 
     def seen(self):
-        """All that `expect` may mention, as the case has it."""
+        """Returns everything that `expect` may mention, as it is in this run."""
         job = self.job() or {}
         counts, made = {}, {}
         for event in self.events():
@@ -180,7 +180,7 @@ class Run:
         for what in ('reason', 'message'):
             pattern = expected.get(what, '').replace('default/', self.namespace + '/')
             assert re.search(pattern, last[what]), last
-        # How late it may be is tested where time is simulated (test/simulation): a busy machine is late; it is never early.
+        # How late the end may be is tested with simulated time (test/simulation), because a busy machine may be late; it is never early.
         assert expected.get('seconds', [0])[0] - 0.05 <= took
 
 
@@ -195,18 +195,18 @@ def api(tmp_path_factory):
 
 
 def outcome(api, number, case, folder):
-    """None, or what went wrong."""
+    """Runs a case; returns None, or the error."""
     folder.mkdir()
     try:
         Run(api, case, f'case-{number}', folder).check()
-    except Exception as error:  # noqa: BLE001  every failure is the test's to report
+    except Exception as error:  # noqa: BLE001  the test reports every failure
         return error
     return None
 
 
 @pytest.fixture(scope='module')
 def outcomes(api, tmp_path_factory):
-    """All cases, several at a time: most of their time they wait."""
+    """The outcomes of all cases, which run several at a time, because they mostly wait."""
     base = tmp_path_factory.mktemp('cases')
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         futures = {case['name']: pool.submit(outcome, api, number, case, base / str(number))

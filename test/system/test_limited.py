@@ -22,14 +22,14 @@ def test_is_not_reached():
 
 
 def limited(*words, cwd=None):
-    """Exit code and output, which ends with the command, whoever else still has it open."""
+    """Returns the exit code and the output; the output ends with the command, whoever else still has it open."""
     env = {**os.environ, 'MUSTER_TEST_PATIENCE': '1'}
     done = subprocess.run([SOURCE / 'tools/limited', *words], cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT_S, check=False)
     return done.returncode, done.stdout
 
 
 def running(*words):
-    """Whether a process with these words is there."""
+    """Whether a process with these words exists."""
     listed = subprocess.run(['ps', '-eo', 'args='], stdout=subprocess.PIPE, text=True, check=True).stdout
     return ' '.join(words) in listed.splitlines()
 
@@ -103,7 +103,7 @@ def test_a_signal_ends_what_runs_and_each_test_has_its_end(tmp_path, send, code)
 
 
 def test_so_many_parts_run_at_once_as_are_asked_for(tmp_path):
-    """Three that wait for each other; none mixes with another."""
+    """Three parts wait for each other; their outputs are not mixed."""
     names = ['a', 'b', 'c']
     for name in names:
         others = f'all(os.path.exists(name) for name in {names})'

@@ -18,7 +18,7 @@ def sha(data):
 
 
 def output_of(muster, *words):
-    """Standard output as bytes, standard error as text."""
+    """Returns standard output as bytes, and standard error as text."""
     done = subprocess.run([muster.binary, *words], cwd=muster.work, env=muster.env, stdin=subprocess.DEVNULL, capture_output=True,
                           timeout=LIMIT_S, check=False)
     assert done.returncode == 0, done.stderr
@@ -57,7 +57,7 @@ def test_rotation_says_that_the_beginning_is_gone(muster):
     assert gone == f'{(len(data) - len(printed)) / 1e6:.1f} MB'
     assert rotated_of(output_of(muster, 'logs', 'long')[1]) == gone
     assert rotated_of(output_of(muster, 'logs', '--tail', '100000000', 'long-master-0')[1]) == gone
-    assert rotated_of(output_of(muster, 'logs', '--tail=-1', 'long-master-0')[1]) == gone  # all, as kubectl has it
+    assert rotated_of(output_of(muster, 'logs', '--tail=-1', 'long-master-0')[1]) == gone  # -1 means all lines, as for kubectl
     tail, said = output_of(muster, 'logs', '--tail', '1', 'long-master-0')
     assert (tail, said) == (b'last\n', '')
     kept = (muster.work / 'out/logs/long-master-0.log').read_bytes()
@@ -112,7 +112,7 @@ def test_every_run_of_a_container_is_followed_to_its_last_byte(muster):
     assert output_of(muster, 'logs', '--previous', 'again-master-0')[0] == b'run 0'
 
 
-# Ranks that speak by turns: each waits until the line before is in its log file, so that its time is known to be earlier.
+# Ranks that print in turn: each waits until the line before is in its log file, so that the time of that line is certainly earlier.
 TURNS = ('import os, pathlib, time\n'
          'rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])\n'
          'def said(): return sum(p.read_text().count("turn") for p in pathlib.Path(os.environ["LOGS"]).glob("jobs/*/containers/*/*/0/0.log"))\n'
@@ -153,7 +153,7 @@ DOTS = ('import pathlib, sys, time\n'
 
 
 def read_until(stream, wanted):
-    """Bytes of a pipe up to these, which must come before anything else happens."""
+    """Reads a pipe until these bytes have arrived, and returns what it read; the pipe must not end before."""
     got = b''
     while wanted not in got:
         part = os.read(stream.fileno(), 4096)
@@ -185,8 +185,8 @@ STAMPED = ('import sys, time\n'
 
 
 def test_bytes_without_a_newline_are_in_the_log_when_they_are_written(muster):
-    """By the log's own times against the program's. A loaded machine may delay some; a supervisor that waits for the newline
-    delays all, the first by three seconds."""
+    """The times in the log are compared with the times that the program printed. A loaded machine may delay some bytes; a supervisor that waits
+    for the newline delays all, the first by three seconds."""
     muster.run('run', '-q', '-f', muster.write('dots.yaml', job('dots', python(STAMPED))))
     folder = next(muster.home.glob('jobs/*/containers/*/*/0'))
     text = (folder / '0.log').read_bytes()

@@ -4,7 +4,7 @@ import subprocess
 from conftest import Api, job, shell, wait_for
 
 SECRETS = '/api/v1/namespaces/default/secrets'
-# Writes down each sync and each folder that is walked through to be removed: the call, whether by the first thread, and the file.
+# Records each sync, and each folder that is walked for its removal: the call, whether the first thread made it, and the file.
 SHIM = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -32,7 +32,7 @@ def test_without_proc(muster):
 
 @pytest.mark.parametrize('network, warned', [('host', True), ('private', False)])
 def test_a_network_whose_loopback_is_down_is_said(muster, network, warned):
-    """Ranks would wait for each other until torch's time is over."""
+    """Ranks would wait for each other until torch's timeout."""
     if os.geteuid() != 0:
         pytest.skip('NOT TESTED: a network namespace without a user namespace can be had by root only')
     done = subprocess.run(['unshare', '-n', muster.binary, 'run', '-n', '2', '--network', network, '--', 'true'], env=muster.env,
@@ -43,7 +43,7 @@ def test_a_network_whose_loopback_is_down_is_said(muster, network, warned):
 
 
 def test_a_controller_that_a_signal_ends_at_its_start_is_said(muster):
-    """As libuv does where it is refused a thread."""
+    """libuv ends it in this way if it cannot create a thread."""
     source, shim = muster.folder / 'shim.c', muster.folder / 'shim.so'
     source.write_text('#include <stdlib.h>\n#include <string.h>\n__attribute__((constructor)) static void start(int argc, char **argv)\n'
                       '{\n    if (argc > 1 && strcmp(argv[1], "daemon") == 0) {\n        abort();\n    }\n}\n')
@@ -55,7 +55,7 @@ def test_a_controller_that_a_signal_ends_at_its_start_is_said(muster):
 @pytest.mark.parametrize('words', [('get', 'jobs'), ('run', '-n', '2', '--', 'true')], ids=' '.join)
 @pytest.mark.parametrize('files', [10, 16, 24, 63])
 def test_too_few_descriptors_are_said(muster, files, words):
-    """With some a controller did not start, with some it waited for ever for more."""
+    """With some of these limits a controller did not start, with others it waited for more descriptors for ever."""
     done = subprocess.run(['sh', '-c', f'ulimit -n {files}; exec "$0" "$@"', muster.binary, *words], env=muster.env,
                           capture_output=True, text=True, timeout=muster.limit_s, check=False)
     assert (done.returncode, done.stderr) == (
@@ -69,7 +69,7 @@ def test_ranks_for_which_the_controller_has_too_few_descriptors_say_so(muster):
 
 
 def test_files_that_are_too_small_for_the_controllers_log_are_said(muster):
-    """It cannot even write why it does not start."""
+    """The controller cannot even write why it does not start."""
     muster.home.mkdir(parents=True)
     (muster.home / 'daemon.log').write_text('an old line\n' * 1000)
     done = subprocess.run(['sh', '-c', 'ulimit -f 1; exec "$0" "$@"', muster.binary, 'get', 'jobs'], env=muster.env,

@@ -11,15 +11,15 @@ CLAIM = {'apiVersion': 'v1', 'kind': 'PersistentVolumeClaim', 'metadata': {'name
 
 
 def a_job(**options):
-    """A job whose init container names no command."""
+    """Returns a job whose init container names no command."""
     made = job('file', shell('pwd; ls -d /kept'), workers=1, **options)
     for replica in made['spec']['pytorchReplicaSpecs'].values():
         replica['template']['spec']['initContainers'] = [{'name': 'before', 'image': 'repo/before:1.0'}]
     return made
 
 
-# Of each option of `run`: its words, and what it does with -f and with -n. A regular expression is an error's; True: the printed
-# objects are others; a name: the test that shows the effect, which is one of the running job only.
+# For each option of `run`: its words, and its effect with -f and with -n. A regular expression matches an error; True means that the
+# printed objects change; a name is the test that shows the effect, if only a running job has the effect.
 NO_GPUS = 'no container requests GPUs'
 OPTIONS = {
     'filename': (['-f', 'job.yaml'], True, 'exclude each other'),
@@ -101,7 +101,7 @@ def test_limits_folder_and_claim_reach_the_ranks_of_a_file(muster):
     assert main['resources']['limits'] == {'cpu': '1', 'memory': '1Gi'}
     assert spec['volumes'] == [{'name': 'claim', 'persistentVolumeClaim': {'claimName': 'kept'}}]
     assert [c['metadata']['name'] for c in muster.get('pvc')] == ['kept']
-    muster.run('run', '-f', 'job.yaml', '--claim', 'kept:/kept', '--workdir', '/tmp')  # it is there already
+    muster.run('run', '-f', 'job.yaml', '--claim', 'kept:/kept', '--workdir', '/tmp')  # the claim exists already
 
 
 def test_a_relative_folder_begins_here(muster):
@@ -154,7 +154,7 @@ def test_a_wrong_value_is_said_with_a_file_as_with_a_command(muster, words, says
     assert says.replace('job file: ', '') in muster.run('run', '-n', '2', *words, '--', 'true', code=64).stderr
 
 
-# ---- what would have no effect ----
+# ---- options that would have no effect ----
 
 @pytest.mark.parametrize('mode', [['-f', 'gpus.yaml'], ['-n', '2', '--gpus', '1', '--', 'true']])
 @pytest.mark.parametrize('option, note', [('--share-gpu', 'share'), ('--no-gpu', 'none')])
@@ -214,7 +214,7 @@ def test_an_option_may_be_said_twice_alike(muster):
     assert sorted(done.stdout.splitlines()) == ['[rank 0] hi', '[rank 1] hi']
 
 
-# ---- what is meant otherwise ----
+# ---- words that mean something else ----
 
 TORCHRUN = ['--nnodes=1', '--nnodes', '--standalone', '--master-port=29500', '--master_port', '--rdzv-backend', '--node_rank',
             '--log-dir', '--tee', '--oversubscribe', '-x', '--np']
@@ -257,7 +257,7 @@ def test_a_misunderstanding_is_explained(muster, words, says):
 def test_a_file_needs_no_letter(muster):
     muster.write('job.yaml', job('plain', shell('echo hi')))
     (muster.work / 'job').write_text((muster.work / 'job.yaml').read_text())
-    (muster.work / 'job').chmod(0o755)  # as a file of another system's
+    (muster.work / 'job').chmod(0o755)  # as the mode of a file from another system may be
     assert muster.run('run', 'job.yaml').stdout == '[rank 0] hi\n'
     assert muster.run('run', 'job').stdout == '[rank 0] hi\n'
     assert 'no-such.yaml' in muster.run('run', 'no-such.yaml', code=66).stderr
@@ -284,9 +284,10 @@ def test_deploy_refuses_what_no_cluster_would_take(muster, words, message):
     assert message in refused.stderr and not refused.stdout
 
 
-# ---- what a message recommends exists ----
+# ---- options that messages recommend exist ----
 
-# Whose messages a file of src/ makes: those of the verb whose folder and name it has, or of these. What speaks of other programs' options is left out.
+# A file of src/ makes the messages of the verb whose folder and name it has, or of these verbs. Files that name options of other programs
+# are left out.
 JOB_VERBS = ['run', 'create', 'apply']
 OTHERS = {'gpu_memory.c', 'podman.c', 'pyspy.c', 'paste.c', 'podman.h', 'supervisor.c', 'supervisor_start.c', 'cgroup.c', 'protobuf.c', 'strategic.c', 'torchrun.c',
           'cluster.c', 'completion.c', 'help.c', 'help_verb.c', 'markdown.c', 'manual.c', 'args.c', 'args_values.c', 'dispatch.c', 'help.h', 'main.c',
@@ -299,11 +300,11 @@ ELSEWHERE = {('down.c', 'prune'): ['history']}  # options of another verb, which
 
 
 def recommended(path):
-    """The options in the string literals of a file, neighbours joined; of C and of the tables made from it."""
+    """Returns the options in the string literals of a file, which is C or a table in C; neighbouring literals are joined."""
     text = re.sub(r'//[^\n]*|/\*.*?\*/', '', path.read_text(), flags=re.S)
     joined = re.sub(r'"\s*"', '', text)
     literals = re.findall(r'"((?:[^"\\\n]|\\.)*)"', joined)
-    sentences = [literal for literal in literals if ' ' in literal.strip()]  # else a word of a command that is run
+    sentences = [literal for literal in literals if ' ' in literal.strip()]  # others are words of a command that is run
     return {word for sentence in sentences for word in re.findall(r'(?<![\w-])--([a-z][a-z-]+)', sentence)}
 
 

@@ -52,7 +52,7 @@ class Cluster:
 
 @needs_kubectl
 def test_the_table_is_kubectls(muster):
-    """One process for each row: of a machine with two cores, every fourth row."""
+    """Each row needs a process, so only every fourth row is tested, for machines with two cores."""
     path = muster.work / 'document.json'
     path.write_text(json.dumps(TABLE['document']))
     for template, expected in TABLE['cases'][::4]:

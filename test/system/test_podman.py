@@ -78,11 +78,11 @@ def test_a_deleted_job_gets_its_grace(engine, muster):
     assert data(muster, 'asked').read_text() == 'asked\n'
 
 
-# ---- A registry that wants a password ----
+# ---- A registry that requires a password ----
 
 @pytest.fixture
 def address(tmp_path):
-    """Of a registry."""
+    """The address of a registry."""
     with registry(tmp_path) as found:
         yield found
 

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.heavy  # .ci/suite-podman
 
 
 def start(muster, made, *words):
-    """A run in the background whose ranks have each touched /data/up-RANK."""
+    """Starts a run in the background, and waits until each rank has touched /data/up-RANK."""
     ranks = sum(replica['replicas'] for replica in made['spec']['pytorchReplicaSpecs'].values())
     process = muster.start('run', '-f', muster.write('job.yaml', claim('data'), made), '--runtime', 'podman', *words)
     wait_for(lambda: process.poll() is not None or all(data(muster, f'up-{rank}').exists() for rank in range(ranks)), 'all ranks run')
@@ -23,7 +23,7 @@ def start(muster, made, *words):
 
 
 def raw(muster, *words, given=None, code=0):
-    """Standard output as bytes."""
+    """Returns standard output as bytes."""
     done = subprocess.run([muster.binary, *map(str, words)], cwd=muster.work, env=muster.env, input=given, capture_output=True, timeout=LIMIT_S,
                           check=False, stdin=subprocess.DEVNULL if given is None else None, **muster.who)
     assert done.returncode == code, done
@@ -179,7 +179,7 @@ def test_sub_path_follows_no_symlink_out_of_its_volume(engine, muster):
 
 
 def with_usr(made):
-    """This machine's /usr in each container, so that /usr/bin/python3 runs there."""
+    """Mounts this machine's /usr in each container, so that /usr/bin/python3 runs there."""
     for replica in made['spec']['pytorchReplicaSpecs'].values():
         spec = replica['template']['spec']
         container = spec['containers'][0]
@@ -214,7 +214,7 @@ def test_stacks_say_what_a_container_runs_and_harm_nobody(engine, muster, option
 
 
 def test_py_spy_reads_the_stacks_of_a_container_from_outside(engine, muster):
-    """A program of this machine, which sees the processes of the container under the numbers they have there."""
+    """py-spy is a program of this machine, and gets the PIDs that the processes have in the container."""
     start(muster, with_usr(container_job(engine, 'a', SLEEPER.format(''))))
     folder = muster.work / 'bin'
     folder.mkdir()
@@ -263,7 +263,7 @@ def test_out_of_memory_names_the_limit(engine, muster):
     made = with_usr(container_job(engine, 'a', f'exec {EAT.format(300, "")}'))
     containers_of(made)[0]['resources'] = {'limits': {'memory': '96Mi'}}
     path = muster.write('job.yaml', claim('data'), made)
-    unlimited = engine.who and not pathlib.Path('/sys/fs/cgroup/cgroup.controllers').exists()  # version 1 is root's alone
+    unlimited = engine.who and not pathlib.Path('/sys/fs/cgroup/cgroup.controllers').exists()  # only root can use cgroups of version 1
     done = muster.run('run', '-f', path, '--runtime', 'podman', '-o', 'json', code=0 if unlimited else 137)
     if unlimited:
         assert 'Resource limits are not supported and ignored' in muster.run('logs', 'a').stdout

@@ -1,4 +1,4 @@
-"""`elasticdl zoo init`, `build` and `push`, as the tutorial types them: podman replaces docker, as root and rootless, and the registry is a
+"""`elasticdl zoo init`, `build` and `push`, as they are in the tutorial: podman replaces docker, as root and rootless, and the registry is a
 real one that requires a password. The test reads its content at the end by HTTP."""
 import base64
 import json
@@ -20,7 +20,7 @@ FORMATS = 'application/vnd.oci.image.manifest.v1+json, application/vnd.docker.di
 
 @pytest.fixture
 def address(tmp_path):
-    """Of a registry."""
+    """The address of a registry."""
     with registry(tmp_path) as found:
         yield found
 
@@ -53,7 +53,7 @@ class Zoo:
 
 
 def make_base(zoo, name):
-    """An image with a `pip` that needs no network: it notes what it is to install."""
+    """Builds an image with a `pip` that needs no network: it only records what it should install."""
     context = pathlib.Path(zoo.muster.work) / 'base'
     context.mkdir()
     (context / 'pip').write_text('#!/bin/sh\necho "$@" >/installed\n')

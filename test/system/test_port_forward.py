@@ -22,8 +22,8 @@ from test_streams import Client, Cluster
 
 pytestmark = pytest.mark.skipif(not shutil.which('kubectl'), reason='kubectl is not installed')
 
-# A rank that answers on free ports, whose numbers are the names of files: what is sent comes back (echo); a line and the end (greet);
-# nothing is read (deaf); how many bytes came until the end of the file (count).
+# A rank that serves on free ports, and writes their numbers into files: `echo` sends back what it reads; `greet` sends a line and closes;
+# `deaf` reads nothing; `count` sends how many bytes arrived until the end of the file.
 SERVER = r'''
 import os, socket, sys, threading
 def echo(c):
@@ -60,7 +60,7 @@ for thread in threads: thread.start()
 
 
 class Ports(Cluster):
-    """A job `inside` whose rank serves, and its ports by name."""
+    """A cluster with a job `inside` whose rank serves, and the rank's ports by name."""
 
     def start(self, name, command, **fields):
         folder = self.muster.folder / f'{name}-ports'
@@ -70,7 +70,7 @@ class Ports(Cluster):
         self.ports = {p.name: int(p.read_text()) for p in folder.iterdir()}
 
     def private(self):
-        """The same in a job with a network of its own."""
+        """Starts the same rank in a job with a private network, and returns its port `echo`."""
         folder = self.muster.folder / 'private-ports'
         folder.mkdir()
         made = job('private', [sys.executable, '-c', SERVER, str(folder)], annotations={'muster.dev/network': 'private'})
@@ -126,7 +126,7 @@ def send_and_close(connection, data):
 
 
 def there_and_back(forward, data):
-    """What came back of data, sent while it is read."""
+    """Sends data and at the same time reads what comes back; returns the bytes that came back."""
     with forward.connect() as connection:
         sender = threading.Thread(target=send_and_close, args=(connection, data))
         sender.start()
@@ -170,7 +170,7 @@ def test_a_network_of_the_jobs_own(cluster):
 
 
 def closed_port():
-    """A port that nobody listens on while the socket lives."""
+    """Returns a socket, and its port, on which nobody listens while the socket is open."""
     held = socket.socket()
     held.bind(('127.0.0.1', 0))
     return held, held.getsockname()[1]
@@ -222,7 +222,7 @@ def portforward(query=''):
 
 
 def hear(client):
-    """The payloads of the messages until the server closes, and its code."""
+    """Returns the payloads of the messages until the server closes, and the close code."""
     heard = []
     while message := client.receive():
         opcode, payload = message
@@ -233,7 +233,7 @@ def hear(client):
 
 
 def joined(heard, channel):
-    """What came on it after its port."""
+    """Returns what arrived on the channel after its port."""
     return b''.join(payload[1:] for payload in heard if payload[0] == channel)[2:]
 
 
@@ -267,7 +267,7 @@ def test_no_ports_are_refused(cluster, query):
 
 
 class Tunnel(Client):
-    """SPDY/3.1 within a WebSocket. Its headers need no dictionary: zlib's head says that there is none."""
+    """SPDY/3.1 within a WebSocket. Its headers need no dictionary: the zlib header says that there is none."""
 
     def __init__(self, cluster):
         super().__init__(cluster, portforward(), 'SPDY/3.1+portforward.k8s.io')
@@ -290,7 +290,7 @@ class Tunnel(Client):
         self.send(struct.pack('>II', stream, len(data) | last << 24) + data)
 
     def frame(self):
-        """Its type (None: data), flags and what follows the head; None at the end."""
+        """Returns the type of the next frame (None: data), its flags and its content; None at the end."""
         while len(self.held) < 8 or len(self.held) < 8 + int.from_bytes(self.held[5:8], 'big'):
             message = self.receive()
             if not message or message[0] == 8:
@@ -302,7 +302,7 @@ class Tunnel(Client):
         return (kind[1], flags, body) if kind[0] & 0x8000 else (None, flags, head + body)
 
     def data_of(self, stream):
-        """All that comes in it until its end."""
+        """Returns all data of the stream until its end."""
         data = b''
         while frame := self.frame():
             kind, flags, body = frame
@@ -374,7 +374,7 @@ def resident(cluster):
 
 
 def test_who_does_not_read_costs_little(cluster):
-    """A rank that takes nothing stops its client; a client that takes nothing stops the rank."""
+    """A rank that reads nothing blocks its client; a client that reads nothing blocks the rank."""
     before = resident(cluster)
     client = Tunnel(cluster)
     client.pair(1, cluster.ports['deaf'])

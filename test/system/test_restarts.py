@@ -19,7 +19,7 @@ def restarts(muster):
 
 
 def test_all_ranks_begin_anew(muster):
-    # Rank 1 fails when the others have said their line.
+    # Rank 1 fails when the others have printed their line.
     script = 'n=$TORCHELASTIC_RESTART_COUNT; echo try $n; touch said.$n.$RANK; [ $n = 1 ] && exit 0; [ $RANK = 1 ] || exec sleep 1000; ' \
         'until [ -e said.0.0 ] && [ -e said.0.2 ]; do sleep 0.02; done; exit 1'
     done = run(muster, '--max-restarts', '3', '--', 'sh', '-c', script)

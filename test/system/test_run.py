@@ -82,7 +82,7 @@ def test_deadline_is_124(muster):
 
 
 def started(muster, *words, **options):
-    """A run in the background whose rank 0 has written the file `up`."""
+    """Starts a run in the background, and waits until its rank 0 has written the file `up`."""
     process = muster.start('run', *words, **options)
     wait_for(lambda: (muster.work / 'up').exists() or process.poll() is not None, 'the rank starts')
     assert process.poll() is None, process.communicate()
@@ -183,7 +183,7 @@ def test_second_interrupt_kills_at_once(muster):
     process = started(muster, '-f', muster.write('job.yaml', stubborn))
     process.send_signal(signal.SIGINT)
     wait_for(lambda: 'again' in process.stderr.readline(), 'it says that it ends')
-    # Two within a tenth of a second are one (timeout(1)).
+    # Two signals within a tenth of a second count as one (timeout(1)).
     wait_for(lambda: process.poll() is not None or process.send_signal(signal.SIGINT), 'it ends at once')
     assert process.returncode == 130
 

@@ -16,10 +16,10 @@ def secret(value):
 
 
 def holders(folder, value):
-    """Files below the folder with the value, plain or as base64 has it."""
+    """Returns the files below the folder that contain the value, plain or in base64."""
     forms = [value.encode(), base64.b64encode(value.encode())]
     found = []
-    for where, _, names in os.walk(folder):  # which passes over folders that go meanwhile
+    for where, _, names in os.walk(folder):  # passes over folders that are removed meanwhile
         for path in (pathlib.Path(where) / name for name in names):
             try:
                 if path.is_file() and any(form in path.read_bytes() for form in forms):
@@ -30,7 +30,7 @@ def holders(folder, value):
 
 
 def uses_it(hold):
-    """A container that has it as a variable, in its words and as a file, and says none of it."""
+    """Returns a job whose container has the value as a variable, in its arguments and as a file, and prints none of it."""
     script = f'test "$WORD" = "$0" && test "$(cat /mnt/pass/word)" = "$WORD" && until [ -e {hold} ]; do sleep 0.02; done'
     doc = job('user', ['sh', '-c', script, '$(WORD)'], volumes=[{'name': 'v', 'secret': {'secretName': 'pass'}}],
               mounts=[{'name': 'v', 'mountPath': '/mnt/pass'}])

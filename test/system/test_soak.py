@@ -26,7 +26,7 @@ def play(muster, batch):
 
 
 def measure(muster, pid):
-    """What must not grow. Supervisors leave a moment after their job, and then its folder goes."""
+    """Returns the numbers that must not grow. A supervisor ends a moment after its job, and then the job's folder is removed."""
     wait_for(lambda: len([p for p in muster.processes() if ' supervisor ' in p[1]]) == 0, 'no supervisor is left')
     wait_for(lambda: not os.listdir(muster.home / 'jobs'), 'no folder is left')
     files = sum(len(names) for _, _, names in os.walk(muster.home))
@@ -34,7 +34,7 @@ def measure(muster, pid):
 
 
 def test_three_hundred_jobs_leave_nothing(muster):
-    muster.env['MUSTER_HISTORY_RUNS'] = '0'  # what is kept of deleted jobs is bounded (test_history.py), but more than nothing
+    muster.env['MUSTER_HISTORY_RUNS'] = '0'  # the history of deleted jobs is bounded (test_history.py), but not empty
     muster.run('up')
     pid = muster.status()
     for batch in range(WARM_UP):
@@ -45,7 +45,7 @@ def test_three_hundred_jobs_leave_nothing(muster):
     later = measure(muster, pid)
     print('before', (kib, descriptors, files), 'after', later)
     assert muster.status() == pid
-    # Folders are removed in a thread, which may be at the last of them.
+    # A thread removes folders, and may still be at the last one.
     wait_for(lambda: measure(muster, pid)[1] <= descriptors, f'no more than {descriptors} descriptors')
     assert later[0] - kib <= GROWTH_KIB_MAX, (kib, later)
     wait_for(lambda: measure(muster, pid)[2] <= files, f'no more than {files} files')

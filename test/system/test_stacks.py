@@ -15,7 +15,7 @@ from program import BUILD, PATIENCE, SOURCE, wait_for
 
 @pytest.fixture
 def hang(muster):
-    """Starts ranks that hang and print "up" when they do; their `muster stacks -o json` by rank."""
+    """Starts ranks that print "up" and then hang, and waits until all have printed it."""
     def start(script, *words, ranks=1, name='hang', command=('python3',), options=()):
         (muster.work / 'hang.py').write_text(textwrap.dedent(script).lstrip('\n'))
         process = muster.start('run', '-q', '-n', ranks, '--name', name, *options, '--', *command,
@@ -36,7 +36,7 @@ def stacks(muster, word='hang'):
 
 
 def stands_at(muster, where, rank=0):
-    """The rank's report when it has come there: it has said "up" a moment before."""
+    """Waits until the rank, which printed "up" a moment before, has reached `where`; returns its report."""
     return wait_for(lambda: (now := stacks(muster)[rank])['where'] == where and now, where)
 
 
@@ -96,8 +96,8 @@ def test_the_interpreter_lock_is_held_in_c(muster, hang, holder):
 
 
 def test_asking_interrupts_no_system_call(muster, hang):
-    """C code that takes EINTR for an error is no reason to die: torch's TCPStore did, when a rank that waited in
-    init_process_group was asked."""
+    """A rank does not die because its C code takes EINTR for an error: a rank that waited in init_process_group died in this way when it was
+    asked, because of torch's TCPStore."""
     hang('''
         import ctypes, os, select, subprocess, threading, time
         libc = ctypes.CDLL(None)
@@ -150,7 +150,7 @@ def test_who_has_no_handler_is_said_and_not_killed(muster, hang, command):
 
 
 def test_a_handler_of_the_users_own_stays(muster, hang):
-    """One that is there before ours is left alone: the process has no file, and is sent nothing."""
+    """A handler that was installed before ours is left alone: the process has no file, and gets no signal."""
     hang('''
         import sys
         print('up', flush=True)
@@ -185,8 +185,8 @@ def test_forked_children_and_who_closes_all_descriptors(muster, hang):
 
 
 def test_no_exec_meets_the_signal(muster, hang):
-    """Children that are forked have handler and file until they execute something, which has neither: a signal to the
-    process killed one of a hundred here."""
+    """A forked child has handler and file until it executes a program, which has neither: a signal to the process killed one child of a
+    hundred here."""
     process = hang('''
         import os, random, time
         children = set()
@@ -224,7 +224,7 @@ def test_native_frames_where_pyspy_is(muster, hang):
         env = {'PATH': f'{folder}:{os.environ["PATH"]}'}
         process = main_process(json.loads(muster.run('stacks', 'hang', '-o', 'json', env=env).stdout)['ranks'][0])
         return process, muster.run('stacks', 'hang', env=env).stdout
-    # Python names its threads by the numbers of its own PID namespace, so py-spy is to see those.
+    # Python names its threads by the numbers of its own PID namespace, so py-spy must see these numbers.
     process, shown = spy('echo "native of $* $(cat /proc/$3/comm)"')
     status = pathlib.Path(f'/proc/{process["pid"]}/status').read_text()
     inner = re.search(r'^NSpid:.*\t(\d+)$', status, re.M)[1]
@@ -293,7 +293,7 @@ def test_one_rank_sleeps_while_the_other_waits(muster, hang, backend):
 
 @needs_torch
 def test_a_rank_that_waits_for_the_master_survives_the_question(muster, hang):
-    """TCPStore of torch 1.13 takes an interrupted poll for an error; a stall asks as well."""
+    """TCPStore of torch 1.13 takes an interrupted poll for an error; a stall also makes muster ask the rank."""
     process = hang('''
         import os, time
         import torch.distributed as dist
@@ -310,7 +310,7 @@ def test_a_rank_that_waits_for_the_master_survives_the_question(muster, hang):
 
 @needs_torch
 def test_a_stopped_rank_still_tells_its_call(muster, hang):
-    """It has no peers: they would end it after 0.9 s, and the question may take longer."""
+    """The rank has no peers, because they would end it after 0.9 s, and the question may take longer."""
     hang('''
         import time
         import torch, torch.distributed as dist
@@ -381,7 +381,7 @@ def test_a_program_in_c_tells_its_collective(muster, hang):
 # ---- stalls --------------------------------------------------------------------------------------------------------
 
 def warnings(process, count):
-    """The next lines that `run` says of stalls."""
+    """Returns the next warnings of `run` about stalls."""
     lines = []
     while len(lines) < count:
         line = process.stderr.readline()
@@ -429,7 +429,7 @@ def test_who_works_or_prints_is_not_said(muster, hang):
 
 
 def test_a_stall_of_a_stopped_rank_of_c_and_of_a_created_job(muster, hang):
-    """Without run: the annotation, and the event."""
+    """Without `run`, the annotation sets the time, and an event reports the stall."""
     path = muster.write('job.yaml', job('made', shell('kill -STOP $$$$'), annotations={'muster.dev/stall': '500ms'}))
     muster.run('create', '-f', path)
     def said():
@@ -464,7 +464,7 @@ def test_waiting_in_a_collective_is_a_stall(muster, hang):
 
 
 def test_a_rank_that_spins_is_not_idle_and_its_stack_says_where(muster, hang):
-    """As NCCL waits: nothing tells that from computing but the line it stands at."""
+    """NCCL waits in this way: only the line at which the rank is distinguishes this from computing."""
     process = hang('''
         import os, time
         def all_reduce():
@@ -503,7 +503,7 @@ def test_a_rank_that_waits_for_a_message_is_named_and_whom_it_waits_for(muster, 
 
 # ---- deadlines -----------------------------------------------------------------------------------------------------
 
-DEADLINE_S = 5 * PATIENCE  # until then a rank has come to where it hangs
+DEADLINE_S = 5 * PATIENCE  # within this time a rank reaches the place where it hangs
 
 
 @pytest.mark.parametrize('how', ['--timeout', 'activeDeadlineSeconds', 'the pod'])
@@ -532,7 +532,7 @@ def test_at_a_deadline_the_stacks_are_in_the_log(muster, how):
 
 
 def test_what_is_added_at_a_deadline_can_be_told_from_what_the_rank_wrote(muster):
-    """It is recorded which bytes of the log are not the rank's; what it writes after them is."""
+    """The record of the exit says which bytes of the log the rank did not write; the bytes that follow are the rank's again."""
     (muster.work / 'hang.py').write_text("""
 import signal, sys, time
 def last(*_):

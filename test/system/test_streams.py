@@ -48,14 +48,14 @@ class Cluster:
         return done
 
     def sessions(self):
-        """The commands that run beside the rank: processes called muster-exec that have this MUSTER_HOME."""
+        """Returns the number of commands that run beside the rank: processes called muster-exec that have this MUSTER_HOME."""
         home = f'MUSTER_HOME={self.muster.home}'.encode()
         return sum(read(path, 'comm') == b'muster-exec\n' and home in read(path, 'environ').split(b'\0')
                    for path in pathlib.Path('/proc').glob('[0-9]*'))
 
 
 def read(folder, name):
-    """Of a process that may end meanwhile."""
+    """Reads a file of a process that may end meanwhile."""
     try:
         return (folder / name).read_bytes()
     except OSError:
@@ -175,7 +175,7 @@ class Client:
         self.stream.sendall(bytes([(0x80 if final else 0) | opcode]) + size + mask + masked)
 
     def receive(self):
-        """Opcode and payload of the next message; None at the end."""
+        """Returns the opcode and the payload of the next message; None at the end."""
         head = self.file.read(2)
         if len(head) < 2:
             return None
@@ -185,7 +185,7 @@ class Client:
         return head[0] & 0x0f, self.file.read(length)
 
     def channels(self):
-        """What came on each channel until the server closed; its code is at 'close'."""
+        """Returns what arrived on each channel until the server closed; the close code is at 'close'."""
         heard = {}
         while message := self.receive():
             opcode, payload = message

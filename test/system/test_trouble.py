@@ -31,13 +31,13 @@ def test_a_missing_host_path_is_an_error_before_anything_is_created(muster, verb
 
 
 def with_main(made, **fields):
-    """The job, with these fields in each replica's container."""
+    """Sets these fields in each replica's container, and returns the job."""
     for replica in made['spec']['pytorchReplicaSpecs'].values():
         replica['template']['spec']['containers'][0].update(fields)
     return made
 
 
-# What run refuses, or fails on at once, is a warning of lint: another machine may have it.
+# A fault for which run refuses a job, or fails at once, is only a warning of lint, because another machine may have what is missing.
 @pytest.mark.parametrize('training, says', [
     (job('lost', shell('true'), volumes=host_path('/no/such'), mounts=MOUNT),
      'volumes[0].hostPath.path: /no/such does not exist on this machine: muster run refuses the job here (type: DirectoryOrCreate'),

@@ -39,14 +39,14 @@ def test_an_encoded_slash_separates_nothing(api):
 
 
 def test_text_cut_within_a_character_is_quoted_all_the_same(api):
-    """The message quotes 40 bytes of it, and the 40th is half of a character."""
+    """The message quotes 40 bytes of the text, and the 40th byte is half of a character."""
     status, answer = api.call('GET', CONFIG_MAPS + '?limit=' + 'x' * 39 + '%C3%A4%C3%A4')
     assert (status, answer['reason']) == (400, 'BadRequest'), answer
     assert answer['message'].endswith('x?')
 
 
 def test_a_pod_whose_names_leave_its_folder_is_refused(api, muster):
-    """No file of it is made anywhere: neither by its container nor by its volume."""
+    """Neither its container nor its volume creates a file anywhere."""
     container = {'name': '../../../../../escaped', 'image': 'x', 'command': ['true'],
                  'volumeMounts': [{'name': '../../../../../escaped-too', 'mountPath': '/mnt'}]}
     spec = {'containers': [container], 'volumes': [{'name': '../../../../../escaped-too', 'emptyDir': {}}]}
@@ -58,7 +58,7 @@ def test_a_pod_whose_names_leave_its_folder_is_refused(api, muster):
 
 
 def connect(port, newest):
-    """A TLS connection of this version at most, whatever this machine's own rules for clients are."""
+    """Opens a TLS connection of at most this version, whatever this machine's rules for clients are, and returns its version."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.set_ciphers('ALL:@SECLEVEL=0')
@@ -86,7 +86,7 @@ def memory_mib(pid):
 
 
 def test_the_body_of_a_stranger_is_not_kept(muster):
-    """100 of them, each with a body of nearly 3 MiB that never ends, and no token."""
+    """There are 100 strangers, each with a body of nearly 3 MiB that never ends, and no token."""
     muster.run('up')
     pid = muster.status()
     before = memory_mib(pid)
@@ -107,7 +107,7 @@ def test_the_body_of_a_stranger_is_not_kept(muster):
 
 
 def test_a_home_that_others_may_enter_shows_them_nothing(muster):
-    """It was there, and stays as it is; what muster puts into it is its own: the volume of a claim is behind a door that is shut."""
+    """The home existed and keeps its mode; only the owner can enter what muster puts into it, so others cannot reach the volume of a claim."""
     muster.home.mkdir(parents=True, exist_ok=True)
     muster.home.chmod(0o755)
     claim = {'apiVersion': 'v1', 'kind': 'PersistentVolumeClaim', 'metadata': {'name': 'c'},

@@ -19,7 +19,7 @@ SAY = 'for name in BY_SHELL BY_NAME BY_VALUE BY_FILE; do printenv $name | tr -d 
 
 
 def holders(folder):
-    """Files below the folder in whose bytes or name the canary is."""
+    """Returns the files below the folder in whose bytes or name the canary is."""
     found = []
     for path in folder.rglob('*'):
         try:
@@ -97,12 +97,12 @@ def test_what_is_wrong_with_an_option_is_said_without_its_value(muster, words, e
         done = muster.run(*verb, code=None, env=env)
         assert done.returncode in (64, 65, 66), done
         assert says in done.stderr and CANARY not in done.stderr
-    assert not muster.home.exists()  # known before a controller is asked for anything
+    assert not muster.home.exists()  # the error is found before a controller is needed
 
 
 @pytest.mark.parametrize('way', ['-n', '-f'])
 def test_values_lie_in_one_file_and_then_nowhere(muster, way):
-    """While a rank waits the canary is in one file of mode 0600; after the end in none, nor in anything that muster prints."""
+    """While a rank waits, the canary is in one file of mode 0600; after the end it is in no file. muster never prints it."""
     hold = f'{SAY}; until test -e {muster.work}/go; do sleep 0.02; done'
     what = ['-n', '2', '--name', 'secret', *give(muster)] if way == '-n' else ['-f', ends(muster, ['sh', '-c', hold]), *give(muster)]
     tail = ['--', 'sh', '-c', hold] if way == '-n' else []
@@ -145,7 +145,7 @@ def test_restarts_have_it_also_after_a_kill_of_the_controller(muster):
 
 
 def test_a_pod_made_after_a_kill_of_the_supervisor_has_it(muster):
-    """Whose pods are lost with it: the job makes them anew, under another supervisor."""
+    """The pods of the killed supervisor are lost; the job creates them again, under another supervisor."""
     hold = f'{SAY}; touch {muster.work}/up; until test -e {muster.work}/go; do sleep 0.02; done'
     muster.run('create', '-f', ends(muster, ['sh', '-c', hold], restart='ExitCode', workers=0), *give(muster), env=shell())
     wait_for(lambda: (muster.work / 'up').exists(), 'the first pod')
@@ -176,7 +176,7 @@ def test_a_suspended_job_keeps_it(muster):
 
 
 def test_a_container_gets_it_by_name(muster):
-    """A stand-in for podman says what it was given: values come in its environment, and on no command line."""
+    """A stand-in for podman prints what it gets: the values are in its environment, and on no command line."""
     stand_in = muster.work / 'bin/podman'
     stand_in.parent.mkdir()
     stand_in.write_text('#!/bin/sh\n'
@@ -231,7 +231,7 @@ def test_a_job_that_another_names_the_environment_of_is_refused(muster):
     path = muster.write('stray.json', made)
     answer = subprocess.run(socket, stdin=path.open(), capture_output=True, text=True, check=True).stdout
     assert 'names an environment that went with its job (remove it)' in answer
-    muster.run('run', '-f', path)  # the command line gives it one of its own
+    muster.run('run', '-f', path)  # run gives the job an environment of its own
 
 
 def test_the_same_file_applied_again_is_unchanged(muster):
@@ -271,7 +271,7 @@ def test_visible_devices_limit_the_pool(muster):
                f'allows {count} of them: "{visible}"' in done.stderr
     path = muster.write('gpus.yaml', {**job('gpus', ['sh', '-c', 'echo [$CUDA_VISIBLE_DEVICES]'])})
     done = muster.run('run', '-f', path, env={'CUDA_VISIBLE_DEVICES': '2'})
-    assert done.stdout == '[rank 0] []\n'  # it asks for none
+    assert done.stdout == '[rank 0] []\n'  # the job requests no GPU
 
 
 def test_a_dry_run_names_what_the_file_lacks(muster):
@@ -301,7 +301,7 @@ def test_too_much_is_one_error_before_anything_is_created(muster):
 
 
 def test_ranks_have_the_limits_of_the_shell(muster):
-    """Of that in which `run` is typed; those of the one that started the controller end no controller."""
+    """The limits are those of the shell in which `run` is typed; the limits of the shell that started the controller do not end the controller."""
     def set_limits(core, cpu, files):
         resource.setrlimit(resource.RLIMIT_CORE, (core, resource.getrlimit(resource.RLIMIT_CORE)[1]))
         resource.setrlimit(resource.RLIMIT_CPU, (cpu, resource.getrlimit(resource.RLIMIT_CPU)[1]))
@@ -316,7 +316,7 @@ def test_ranks_have_the_limits_of_the_shell(muster):
 
 
 def test_files_of_ranks_have_the_modes_of_the_shells_umask(muster):
-    """That of the shell in which `run` is typed, not of the one that started the controller."""
+    """It is the umask of the shell in which `run` is typed, not of the shell that started the controller."""
     muster.run('up')
     process = muster.start('run', '-n', '1', '--', 'sh', '-c', 'umask; touch made', preexec_fn=lambda: os.umask(0o077))
     out, err = process.communicate(timeout=LIMIT_S)
@@ -327,7 +327,7 @@ def test_files_of_ranks_have_the_modes_of_the_shells_umask(muster):
 
 
 def test_a_variable_that_ranks_would_read_is_said_not_to_be_passed(muster):
-    """docs/pytorch.md: MUSTER_* of the shell stay behind."""
+    """Ranks do not get the MUSTER_* variables of the shell (docs/pytorch.md)."""
     env, said = {'MUSTER_TRANSPORT': 'tcp'}, 'note: MUSTER_TRANSPORT of this shell is not passed to the ranks; -e MUSTER_TRANSPORT passes it'
     words = 'sh', '-c', 'echo "it is ${MUSTER_TRANSPORT-not set}"'
     done = muster.run('run', '-n', '1', '--', *words, env=env)

@@ -13,7 +13,7 @@ CLAIM = {'apiVersion': 'v1', 'kind': 'PersistentVolumeClaim', 'metadata': {'name
 
 
 def submit(muster, *words, name='mnist', **options):
-    """A job that runs in the background, created and running."""
+    """Creates a job, and waits until it runs."""
     options.setdefault('command', shell('echo started; exec sleep 1000'))
     path = muster.write('job.yaml', job(name, options.pop('command'), **options))
     muster.run('create', '-f', path, *words)
@@ -154,7 +154,7 @@ def test_scale_suspend_resume(muster):
 
 
 def test_scale_suspend_resume_take_a_kind(muster):
-    """As delete, get and describe do: `job NAME`. A job may be called "job"."""
+    """They take `job NAME`, as delete, get and describe do. A job may be called "job"."""
     submit(muster, name='job', workers=1)
     submit(muster, name='other')
     assert muster.run('scale', 'job', 'job', '--workers', '2').stdout == 'pytorchjob.kubeflow.org/job scaled\n'
@@ -166,7 +166,7 @@ def test_scale_suspend_resume_take_a_kind(muster):
 
 
 def test_a_job_that_is_over_is_not_said_to_be_scaled_without_a_word(muster):
-    """What is asked is stored, and a note says that no rank comes or goes by it."""
+    """The change is stored, and a note says that it starts and ends no rank."""
     muster.run('create', muster.write('job.yaml', job('over', shell('exit 3'), workers=1)))
     muster.wait_condition('over', 'Failed')
     for words in (['scale', 'over', '--workers', '2'], ['suspend', 'over'], ['resume', 'over']):
@@ -233,7 +233,7 @@ def test_cp_finds_files_in_mounts_and_cwd(muster):
 
 
 def test_cp_copies_nothing_over_itself(muster):
-    """Of a job that ran in this folder `cp JOB:FILE .` names the file that lies here."""
+    """For a job that ran in this folder, `cp JOB:FILE .` names the file that is already here."""
     muster.run('run', '-n', '1', '--name', 'save', '--', *shell('mkdir out; echo weights > out/model.pt; ln -s out/model.pt link.pt'))
     for words in ('save:out/model.pt out', 'save:out/model.pt out/model.pt', 'save:out/model.pt link.pt', 'save:link.pt .'):
         assert 'are the same file' in muster.run('cp', *words.split(), code=64).stderr, words
@@ -241,12 +241,12 @@ def test_cp_copies_nothing_over_itself(muster):
         assert 'cannot be copied into itself' in muster.run('cp', *words.split(), code=64).stderr, words
     assert (muster.work / 'out/model.pt').read_text() == (muster.work / 'link.pt').read_text() == 'weights\n'
     assert os.listdir(muster.work / 'out') == ['model.pt'] and not (muster.work / 'copy').exists()
-    muster.run('cp', 'save:out', 'output')  # a name that begins alike is another folder
+    muster.run('cp', 'save:out', 'output')  # a name with the same beginning is another folder
     assert (muster.work / 'output/model.pt').read_text() == 'weights\n'
 
 
 def test_cp_replaces_and_removes_no_device_and_no_pipe(muster):
-    """Not where a link is to come in its place, nor where writing to it fails."""
+    """This holds when a link should take its place, and when writing to it fails."""
     muster.run('run', '-n', '1', '--name', 'save', '--', *shell('echo weights > model.pt; ln -s model.pt link.pt'))
     os.mkfifo(muster.work / 'pipe')
     assert 'something else lies there, which is not replaced' in muster.run('cp', 'save:link.pt', 'pipe', code=73).stderr
@@ -257,7 +257,7 @@ def test_cp_replaces_and_removes_no_device_and_no_pipe(muster):
 
 
 def test_cp_writes_to_a_device_and_into_a_pipe(muster):
-    """Which sendfile does not write to on each kernel."""
+    """sendfile does not write to them on every kernel."""
     muster.run('run', '-n', '1', '--name', 'save', '--', *shell('head -c 300000 /dev/zero > model.pt'))
     os.mkfifo(muster.work / 'pipe')
     with open(muster.work / 'read', 'wb') as read, subprocess.Popen(['cat', muster.work / 'pipe'], stdout=read):
@@ -312,7 +312,7 @@ def test_kubeconfig_and_up_keep_the_controller(muster):
 
 
 def test_a_kubeconfig_is_written_to_what_is_there(muster):
-    """To a link's file, and to a device or a pipe: it is not replaced by a file."""
+    """It is written to the target of a link, and to a device or a pipe, which is not replaced by a file."""
     link, target, pipe = (muster.work / name for name in ('link', 'target', 'pipe'))
     target.write_text('old')
     target.chmod(0o644)
@@ -451,7 +451,7 @@ UNNAMED = ['delete {}', 'delete job {}', 'delete pods {}', 'delete job/{}', 'get
 
 
 def test_an_empty_name_means_no_object(muster):
-    """As a shell's variable that is not set gives it: `muster delete job "$NAME"` is not all jobs."""
+    """A shell variable that is not set gives an empty name: `muster delete job "$NAME"` does not mean all jobs."""
     submit(muster)
     for words in UNNAMED:
         done = muster.run(*[word.format('') for word in words.split()], code=64)

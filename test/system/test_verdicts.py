@@ -13,7 +13,7 @@ from program import PATIENCE
 DATA = SOURCE / 'test/data'
 CASES = json.loads((DATA / 'verdicts.json').read_text())
 GRACE_S = 1
-LATE_S = str(0.7 * PATIENCE)  # between two ends, so that the first is known; torchrun's ranks take 0.7
+LATE_S = str(0.7 * PATIENCE)  # the time between two ends, so that the first is known; torchrun's ranks take 0.7 s
 TORCHRUN_PYTHON = os.environ.get('MUSTER_TORCH2_PYTHON')
 
 
@@ -23,10 +23,10 @@ def command_of(case):
 
 
 def file_of(case, name, kind, policy):
-    """A PyTorchJob of two ranks that run the script."""
+    """Returns a PyTorchJob of two ranks that run the script."""
     run_policy = {} if policy == 'Never' else {'backoffLimit': 1}
     master = kind == 'master'
-    # Without a Master, as without one upstream, nobody sets RANK.
+    # Without a Master nobody sets RANK, as upstream.
     command = command_of(case) if master else ['sh', '-c', 'RANK=${POD##*-} exec "$0" "$@"', *command_of(case)]
     doc = job(name, command, workers=1 if master else 2, master=master, restart=policy, run_policy=run_policy)
     for replica in doc['spec']['pytorchReplicaSpecs'].values():
@@ -39,7 +39,7 @@ def file_of(case, name, kind, policy):
 
 
 def start(muster, case, shape):
-    """muster run of the script in that shape, in a folder of its own."""
+    """Starts `muster run` of the script in that shape, in a folder of its own; returns the job's name and the process."""
     kind, _, policy = shape.partition('/')
     name = re.sub('[^a-z0-9]+', '-', f'{case["script"].rpartition(".")[0]}-{shape}'.lower())
     folder = muster.work / name
@@ -60,7 +60,7 @@ def pod_names(name, shape):
 
 
 def ranks_differ(doc, pods, expected):
-    """What of the replicas is not as expected."""
+    """Yields what is not as expected in the replicas."""
     found = {r['name']: (r['state'], r['exitCode']) for r in doc['replicas']}
     for rank, text in expected.items():
         phase, code = text.split()
@@ -70,7 +70,7 @@ def ranks_differ(doc, pods, expected):
 
 
 def differs(muster, name, shape, process, expected):
-    """What of a run is not as expected, in lines."""
+    """Yields what is not as expected in a run, as lines."""
     out, err = process.communicate(timeout=muster.limit_s)
     if process.returncode != expected['exit']:
         yield f'exit status {process.returncode}, not {expected["exit"]}'
@@ -107,7 +107,7 @@ def test_table_is_whole():
 
 
 def torchrun(case, folder):
-    """The exit status of torchrun for the script."""
+    """Returns the exit status of torchrun for the script."""
     folder.mkdir()
     script = str(DATA / 'verdicts' / case['script'])
     words = ['--no_python', 'sh', script] if script.endswith('.sh') else [script]
@@ -129,12 +129,12 @@ def torchrun(case, folder):
 @pytest.mark.skipif(not TORCHRUN_PYTHON, reason='MUSTER_TORCH2_PYTHON names no python3 with torch 2.x')
 @pytest.mark.parametrize('case', [case for case in CASES if case['torchrun'] is not None], ids=lambda case: case['script'])
 def test_torchrun_beside_it(tmp_path, case):
-    """The column torchrun of the table is what it does, so that the comparison is no hearsay."""
+    """torchrun really exits as the column torchrun of the table says."""
     assert torchrun(case, tmp_path / 'torchrun') == case['torchrun']
 
 
 def test_a_rule_is_not_the_last_line_of_a_failure(muster):
-    """As torchrun and Python's groups of exceptions draw one below what they say."""
+    """torchrun and Python's exception groups print a rule below their message."""
     done = muster.run('run', '-n', '1', '--', 'sh', '-c', 'echo "  | TypeError: b"; echo "  +------"; echo ======; exit 1', code=1)
     assert done.stderr.splitlines()[-1].endswith('exited with code 1: "  | TypeError: b"')
     done = muster.run('run', '-n', '1', '--', 'sh', '-c', 'echo ======; exit 1', code=1)
@@ -155,7 +155,7 @@ END
 
 @pytest.mark.parametrize('end, why', [('os._exit(3)', 'exited with code 3'), ('os.kill(os.getpid(), 9)', 'SIGKILL')])
 def test_a_rank_that_crashes_leaves_no_semaphore_behind(muster, end, why):
-    """Python's resource tracker, a process of the rank, unlinks it, and has the time to."""
+    """Python's resource tracker, a process of the rank, unlinks the semaphore, and has the time for it."""
     done = muster.run('run', '-n', '1', '--', sys.executable, '-c', LEAVES_SEMAPHORES.replace('END', end), code=None)
     name = re.search(r'left: /(\S+)', done.stdout)[1]
     assert done.returncode != 0 and 'went wrong' in done.stderr.splitlines()[-1] and why in done.stderr
@@ -177,7 +177,7 @@ def test_a_resource_tracker_that_starts_slowly_has_the_time_too(muster):
 
 
 def test_a_rank_with_the_words_of_a_resource_tracker_is_killed(muster):
-    """It is spared as a process of a rank, and not as the rank itself."""
+    """A resource tracker is spared as a process of a rank, but not as the rank itself."""
     script = "trap '' TERM; touch up; while :; do sleep 0.1; done; : from multiprocessing.resource_tracker import main"
     deaf = job('deaf', ['sh', '-c', script])
     deaf['spec']['pytorchReplicaSpecs']['Master']['template']['spec']['terminationGracePeriodSeconds'] = 1
