@@ -1,5 +1,5 @@
-/* Runs a function as every rank of a world: as processes, or as threads of this one (so that the
- * thread sanitizer sees what ranks share). Tests only. */
+/* Runs a function as every rank of a world: in processes, or in threads of this process, so that
+ * the thread sanitizer sees what ranks share. Tests only. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 
 #include <muster/comm.h>
 
-/* A rank's part of a test. Returns 0 when all is well; otherwise prints what is wrong to stderr. */
+/* A rank's part of a test. Returns 0 if all is well; otherwise prints what is wrong to stderr. */
 typedef int (*world_fn)(struct muster_comm *comm, void *context);
 
 enum world_kind { WORLD_PROCESSES, WORLD_THREADS };
@@ -26,15 +26,15 @@ struct world {
     /* Called in this process while the ranks run; pids in rank order. May be NULL. */
     void (*meanwhile)(const pid_t *pids, int size, void *context);
     bool process_spaces; /* each rank is the init of a PID namespace of its own (root) */
-    /* Sets of ranks, made with WORLD_RANK: those that SIGKILL must end, and those that it may end.
-     * If it ends any other rank, that rank has failed. */
+    /* Sets of ranks, made with WORLD_RANK: ranks that SIGKILL must end, and ranks that it may end.
+     * If it ends another rank, that rank has failed. */
     uint64_t killed;
     uint64_t may_be_killed;
 };
 
 #define WORLD_RANK(rank) (UINT64_C(1) << (rank))
 
-/* Returns how many ranks failed: 0 when all returned 0 within their time, or were killed as
+/* Returns how many ranks have failed: 0 if all returned 0 within their time, or were killed as
  * expected. */
 int world_run(const struct world *world, world_fn fn, void *context);
 
@@ -46,7 +46,8 @@ const char *world_transport(const char *transport, int rank, char *ret_group, si
 /* Makes the data of the tests: any element of any rank's input, from a seed. */
 uint64_t world_hash(uint64_t seed, uint64_t rank, uint64_t index);
 
-/* To be used in a rank: prints where and what failed, and makes the rank return. */
+/* For use in a rank: if the condition is false, prints where and what failed, and makes the rank
+ * return. */
 #define WORLD_CHECK(condition, ...)                                                                \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
