@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 static pid_t hub;   /* the process whose namespace has the bridge */
-static int network; /* a number of the cables now in use */
+static int network; /* the number in the names of the present cables */
 
 __attribute__((format(printf, 1, 2))) static bool run(const char *format, ...)
 {

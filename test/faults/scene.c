@@ -1,4 +1,4 @@
-/* Faults done to a world of processes: see scene.h. What ranks and the test share lies in one page
+/* Faults in a world of processes: see scene.h. What the ranks and the test share is in one page
  * that all inherit. */
 #include "scene.h"
 
@@ -44,7 +44,7 @@ static void touch(size_t bytes)
         bytes ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
               : MAP_FAILED;
     if (memory != MAP_FAILED) {
-        (void)madvise(memory, bytes, MADV_NOHUGEPAGE); /* as most memory is: slow to free */
+        (void)madvise(memory, bytes, MADV_NOHUGEPAGE); /* small pages are slow to free */
         memset(memory, 1, bytes);
     }
 }
@@ -90,7 +90,7 @@ static void learn(struct muster_comm *comm, const struct scene *scene, int code,
     atomic_store(&note->code, code);
 }
 
-/* A survivor's own memory: nobody else writes there any more. */
+/* Checks that nobody else writes into a survivor's memory any more. */
 static void guard(float *memory, const struct scene *scene, struct scene_note *note)
 {
     for (size_t i = 0; i < scene->count; i++) {
