@@ -1,14 +1,15 @@
 /* An elastic job of thousands of members, in rounds: the coordinator's decisions as they ship
  * (src/coordinator/arbiter), members that do what src/commit says, frames of src/wire, and random
- * kills, joins, leaves and restarts of the coordinator. In a round each member that lives hears
- * what came for it, and does what it can; one in eight of them sleeps, so that all are at
- * different places. job.h has every order of few; here what counts is how many there are.
+ * kills, joins, leaves and restarts of the coordinator. In a round each member that lives receives
+ * its messages, and does what it can; one in eight of them sleeps, so that all are at different
+ * places. job.h tests any order of a few processes; here only the number of members matters.
  *
  * Invariants at the end of each round: those of both cores; steps are applied in their order, each
- * once; whoever hears of a generation hears of the same members, each with one rank, and they share
- * the micro-batches of a step; who ends well leaves all steps in the journal; the job ends.
+ * once; all members that hear of a generation hear of the same members, each with one rank, and
+ * they share the micro-batches of a step; when a member ends well, all steps are in the journal;
+ * the job ends.
  *
- * Tests only: what is violated fails the test. Memory: the caller's, and crowd_done.
+ * Tests only: a violated invariant fails the test. Memory: the caller's, and crowd_done.
  */
 #pragma once
 
@@ -47,7 +48,7 @@ struct generation {
     uint32_t members;
     uint32_t entered[STEPS + 2], prepared[STEPS + 2]; /* how many members, by step */
     bool closed;
-    uint64_t lost; /* an incarnation that is gone; 0: none */
+    uint64_t lost; /* an incarnation that has ended; 0: none */
 };
 
 struct record {

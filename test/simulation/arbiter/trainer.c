@@ -1,5 +1,5 @@
-/* A worker of the planned data set: it does what src/commit tells it, and pass_may_begin its share
- * of each step pass by pass, as src/client does. See job.h. */
+/* A worker of the planned data set: it does what src/commit tells it, and computes its share of
+ * each step pass by pass, as src/client does. See job.h. */
 #include "job.h"
 
 #include "rendezvous/rendezvous.h"

@@ -1,4 +1,5 @@
-/* One way in which a cluster misbehaves, each: NULL, or what is wrong; static text.
+/* Each function is one way in which a cluster misbehaves. It returns NULL, or what is wrong, as
+ * static text.
  *
  * Tests only.
  */

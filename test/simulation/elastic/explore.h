@@ -1,9 +1,9 @@
-/* Every world that can follow from one, whatever order events come in: depth first, each world
- * once.
+/* Visits every world that can follow from one world, in any order of events: depth first, each
+ * world once.
  *
- * The graph must have no circle and no leaf but proper ends: then every way ends well. Worlds are
- * told apart by a hash of 64 bits; of ten million, two are taken for one with a probability of
- * 3 in a million.
+ * The graph must have no cycle, and no leaf that is not a proper end: then every way ends well.
+ * Worlds are distinguished by a hash of 64 bits; among ten million worlds, two are taken for the
+ * same one with a probability of 3 in a million.
  *
  * Tests only. Memory: 8 bytes for each world, up to a limit, freed at the end.
  */
