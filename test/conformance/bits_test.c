@@ -181,7 +181,7 @@ static int share_a_processor(int rank, void *context)
     return 0;
 }
 
-/* There two ranks of one host use other ways. */
+/* On one processor, two ranks of one host use other ways. */
 static void bits_are_the_same_on_one_processor(void **state)
 {
     used_transport = *state;

@@ -282,7 +282,8 @@ static int run_plan(struct muster_comm *comm, void *context)
     return failed;
 }
 
-/* The thread sanitizer sees what threads share: for it a few worlds of processes are enough. */
+/* The thread sanitizer sees only what threads share, so a few worlds of processes are enough for
+ * it. */
 #if defined(__SANITIZE_THREAD__)
 enum { PROCESSES_MAX = 3, LARGE_MAX = 3 };
 #else

@@ -1,5 +1,4 @@
-/* What a world makes of the ends of its ranks: a kill is a failure unless the test named its rank.
- */
+/* How a world judges the ends of its ranks: a kill is a failure unless the test named its rank. */
 #include "world.h"
 
 #include "base/testing/test.h"

@@ -1,4 +1,5 @@
-/* What survivors learn, how soon, and that they can go on: kill -9, SIGSTOP, abort, timeout. */
+/* What survivors learn of a failure, how soon, and that they can go on: kill -9, SIGSTOP, abort,
+ * timeout. */
 #include "world.h"
 
 #include "base/testing/test.h"
@@ -148,8 +149,8 @@ static int sends_itself_nothing(struct muster_comm *comm, void *context)
     return 0;
 }
 
-/* As with workers that load data: a child's inherited state must not look as if its parent
- * lived. */
+/* The rank has a child, as ranks with data loaders have: what the child inherited must not look as
+ * if the parent lived. */
 static int dies_before_its_child(struct muster_comm *comm, void *context)
 {
     (void)context;
@@ -169,7 +170,7 @@ static int dies_before_its_child(struct muster_comm *comm, void *context)
     return 0;
 }
 
-/* What ends rank 1 in the middle of a message that it sends or receives. */
+/* How rank 1 ends in the middle of a message that it sends or receives. */
 struct blow {
     int signal;
     bool sender;
@@ -309,7 +310,7 @@ static int interrupted_now(void *context)
 static void a_call_can_be_interrupted(void **state)
 {
     (void)state;
-    /* A world of two, of which the second rank never comes: even meeting ends. */
+    /* In a world of two ranks, whose second rank never comes, even forming can be cancelled. */
     int asked = 0;
     struct muster_comm_options o = MUSTER_COMM_OPTIONS_INIT;
     o.size = 2;
@@ -509,7 +510,7 @@ static void abort_from_another_thread(void **state)
     assert_int_equal(world_run(&w, aborts_from_another_thread, NULL), 0);
 }
 
-/* On one host the send of a gift of this size would wait for its receiver. */
+/* On one host, the send of a gift of this size would wait for its receiver. */
 static void gift_of_one_who_left(void **state)
 {
     struct world w = {.kind = WORLD_PROCESSES, .size = 2, .transport = *state};

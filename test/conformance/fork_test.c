@@ -1,6 +1,6 @@
-/* A thread forks at whatever instant another frees a communicator: the child closes no descriptor
- * that is not the communicator's. Here each free() of that time is such an instant, and what was
- * freed is somebody else's already. */
+/* A thread may fork at any moment while another thread frees a communicator: the child must close
+ * no descriptor but the communicator's. The test forks at each free() of that time, and first
+ * overwrites the freed memory, as if it already had another owner. */
 #include "world.h"
 
 #include "base/testing/test.h"

@@ -1,4 +1,5 @@
-/* Forming ends as soon as a listed member is gone, and says which; and when it is cancelled. */
+/* Forming ends as soon as a listed member is gone, and reports which one; it also ends when it is
+ * cancelled. */
 #include "world.h"
 
 #include "base/testing/test.h"
@@ -60,7 +61,7 @@ struct former {
     struct scene *scene;
     int rank;
     uint64_t generation;
-    atomic_int turns; /* how often it has asked, while it waited, whether to continue */
+    atomic_int turns; /* how often it has asked, while it waited, whether it should continue */
     int code;
     struct muster_err err;
     pthread_t thread;
@@ -228,7 +229,7 @@ static void forming_is_cancelled(void **state)
         (void)pthread_join(waits.thread, NULL);
         assert_int_equal(waits.code, MUSTER_EABORTED);
         assert_int_equal(waits.err.rank, -1);
-        /* This call comes too late to be under way. */
+        /* This call comes after the cancellation. */
         start(&waits, &s, rank, generation);
         (void)pthread_join(waits.thread, NULL);
         assert_int_equal(waits.code, MUSTER_EABORTED);

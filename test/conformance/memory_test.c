@@ -1,6 +1,6 @@
-/* What belongs to whom: allocations come and go, a forked child has no communicator, fields that a
- * call does not have are not looked at, and after a failure a caller knows whether its input is
- * still what it was. */
+/* Who owns which memory: allocations are made and freed, a forked child has no communicator, fields
+ * that a call does not have are ignored, and after a failure a caller knows whether its input is
+ * unchanged. */
 #include "world.h"
 
 #include "base/testing/test.h"
@@ -320,8 +320,8 @@ enum { COUNT = 500 };
 static const struct failing {
     const char *what;
     enum muster_collective kind;
-    int out_at;     /* in the buffer, in elements; the input is at 0 */
-    int next_at;    /* where the output of a second call of the same input is; -1: there is none */
+    int out_at;  /* in the buffer, in elements; the input is at 0 */
+    int next_at; /* where the output of a second call with the same input is; -1: no second call */
     bool untouched; /* what must be reported */
 } failings[] = {
     {"in place", MUSTER_ALL_REDUCE, 0, -1, false},

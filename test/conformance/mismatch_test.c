@@ -1,6 +1,7 @@
-/* Ranks that call different things: everybody's call fails, at once or, where a rank may leave a
- * rooted call early, soon after, and somebody's error shows both sides. On every transport, for
- * each difference that comm.h names, and for what is made of several calls. */
+/* Ranks make different calls: the call of each rank fails, at once or, where a rank may leave a
+ * rooted call early, soon after, and the error of one rank shows both calls. This is tested on
+ * every transport, for each difference that comm.h names, and for functions that make several
+ * calls. */
 #include "world.h"
 
 #include "base/testing/test.h"
@@ -14,8 +15,8 @@
 
 enum { MOST = 100000, ALIKE = 3, LOOK_MS = 20 };
 
-/* A thread that has looked at what is still on a socket is delayed: its lane's thread may take it
- * meanwhile. */
+/* Delays a thread that has looked at the bytes that are still on a socket: meanwhile, the thread of
+ * the lane may take them. */
 static bool looks_are_slow;
 
 ssize_t __real_recv(int fd, void *buffer, size_t size, int flags);
@@ -297,7 +298,7 @@ static int drift_apart(struct muster_comm *comm, void *context)
     return 0;
 }
 
-/* Sums of parts first agree on what they sum. Rank 1 differs. */
+/* Before a sum of parts, the ranks agree on what they sum. Rank 1 differs. */
 static const struct parts_call {
     size_t total, count;
     enum muster_type type;

@@ -1,6 +1,6 @@
-/* Broadcast, scatter, reduce and gather where a rank may leave before another comes: every type,
- * operation and size at the edges, ranks that are delayed by chance, a root that is far ahead, and
- * one that leaves, splits, dies or is stopped while it is. */
+/* Broadcast, scatter, reduce and gather, which a rank may leave before another enters: every type,
+ * operation and size at the limits, ranks that are delayed by chance, a root that is far ahead, and
+ * a root that leaves, splits, dies or is stopped while it is ahead. */
 #include "world.h"
 
 #include "base/testing/test.h"
@@ -363,7 +363,7 @@ static bool has_closed(struct muster_comm *comm, int rank)
     return peers[rank] != MUSTER_PEER_ALIVE;
 }
 
-/* An error about what rank 0 called tells more than one that says that it is gone. */
+/* An error about the call of rank 0 tells more than an error that says that rank 0 is gone. */
 static int call_something_else(struct muster_comm *comm)
 {
     struct muster_err err = MUSTER_ERR_INIT;

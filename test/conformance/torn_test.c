@@ -1,5 +1,5 @@
-/* TCP may deliver the header of a frame in two pieces. Between them nothing can be said of the call
- * that it belongs to: half of it is of the call before. */
+/* TCP may deliver the header of a frame in two pieces. Before the second piece arrives, the call of
+ * the header is not known, because half of the header is still that of the call before. */
 #include "world.h"
 
 #include "base/testing/test.h"
@@ -22,8 +22,8 @@ static struct {
     _Atomic int torn, looked;
 } * shared;
 
-/* Linked instead of recvmsg: of a whole header only the first bytes come at once. The others come
- * after a while that is long enough for everything that is looked at now and then. */
+/* Linked instead of recvmsg: only the first bytes of a whole header come at once. The others come
+ * after a time in which everything that is checked periodically is checked. */
 ssize_t __real_recvmsg(int fd, struct msghdr *message, int flags);
 ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags);
 ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags)
@@ -71,7 +71,7 @@ static void half_a_header_says_nothing(void **state)
     struct world w = {.kind = WORLD_PROCESSES, .size = 2, .transport = "tcp"};
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_int_equal(world_run(&w, reduces_different_counts, NULL), 0);
-    assert_true(shared->torn >= 2 * CALLS); /* every header of both ranks, or nothing was tested */
+    assert_true(shared->torn >= 2 * CALLS); /* every header of both ranks was torn */
     assert_true(shared->looked >= 2 * CALLS * SILENCES);
     (void)munmap(shared, sizeof *shared);
 }
