@@ -1,5 +1,5 @@
-/* A rank that a debugger holds is silent, and is neither suspected nor killed: on one host its
- * kernel is asked, on another it has said so before it was stopped. */
+/* A rank that a debugger holds is silent, and is neither suspected nor killed: on the same host the
+ * kernel is asked, and to other hosts the rank has reported the debugger before it was stopped. */
 #include "base/testing/test.h"
 #include "base/testing/test_wait.h"
 
@@ -19,7 +19,7 @@ enum { HELD_MS = 3000, MAX_THREADS = 16 };
 /* What the ranks and the debugger tell each other. */
 struct meeting {
     _Atomic int ready;    /* ranks that have computed once */
-    _Atomic int attached; /* the debugger is there, and everything runs on */
+    _Atomic int attached; /* the debugger is attached, and everything runs on */
     _Atomic int told;     /* the other rank knows of it, or need not */
     _Atomic int released; /* the debugger has let go */
 };
@@ -62,7 +62,7 @@ static void wait_until(const _Atomic int *number, int least)
     }
 }
 
-/* All threads, as gdb does: again until no new one is found. */
+/* Attaches to all threads, as gdb does: repeats this until there is no new thread. */
 static void attach(struct debugger *d, pid_t pid)
 {
     char path[40];
@@ -103,7 +103,7 @@ static void hold_rank_1(const pid_t *pids, int size, void *context)
     atomic_store(&m->released, 1);
 }
 
-/* On this host nobody has to be told. */
+/* Waits until the rank knows of the debugger; on the same host it need not be told. */
 static bool is_told(const struct muster_comm *comm, const struct meeting *m)
 {
     bool remote = comm->peers[1].local < 0;
@@ -131,7 +131,7 @@ static int wait_for_the_other(struct muster_comm *comm, void *context)
     for (int64_t end = 0; muster_comm_rank(comm) == 1 && !atomic_load(&m->released);) {
         WORLD_CHECK(test_turn(&end), "the debugger did not let go");
     }
-    r = muster_barrier(comm, &err); /* rank 0 waits here meanwhile */
+    r = muster_barrier(comm, &err); /* rank 0 waits in this call meanwhile */
     WORLD_CHECK(r == 0, "%s", err.text);
     WORLD_CHECK(atomic_load(&m->released), "the barrier did not wait for rank 1");
     return 0;

@@ -1,5 +1,5 @@
-/* One rank has no memory for the k-th thing that a call asks for, for every k: the others learn of
- * it, though that rank lives on. */
+/* On one rank the k-th allocation of a call fails, for every k: the other ranks are told, although
+ * that rank lives on. */
 #include "base/testing/test.h"
 #include "base/testing/test_wait.h"
 
@@ -44,7 +44,7 @@ void *__wrap_malloc(size_t size_bytes)
     return fails() ? NULL : __real_malloc(size_bytes);
 }
 
-/* Both stay until the other has returned: a death would tell, too. */
+/* Both ranks stay until the other one has returned, because a death would be noticed, too. */
 static struct shared {
     struct muster_member members[2];
     pthread_barrier_t both;
@@ -67,7 +67,7 @@ static int sum_parts(struct muster_comm *comm)
     return rc < 0 || sum == 12 ? rc : MUSTER_EINTERNAL;
 }
 
-/* Memory is short from the num-th allocation of the call on. */
+/* Runs a rank; from the num-th allocation of the call on, allocations fail. */
 static int be_rank(int rank, int (*call)(struct muster_comm *comm), int num)
 {
     struct muster_endpoint *endpoint;
@@ -92,7 +92,7 @@ static int be_rank(int rank, int (*call)(struct muster_comm *comm), int num)
     return rank == 0 && lacked != (rc < 0) ? BROKEN : rc < 0 ? LACKED_MEMORY : HAD_MEMORY;
 }
 
-/* What the two ranks end with, when both have. */
+/* Waits until both ranks have ended, and returns their codes. */
 static void run(int (*call)(struct muster_comm *comm), int num, int *ret_codes)
 {
     pid_t pids[2];
@@ -127,7 +127,7 @@ static void whoever_lacks_memory_says_so(int (*call)(struct muster_comm *comm))
         }
     }
     assert_int_equal(codes[0], HAD_MEMORY);
-    assert_true(num > 3); /* some were made */
+    assert_true(num > 3); /* the call has made allocations */
 }
 
 static void split_without_memory(void **state)

@@ -1,6 +1,6 @@
-/* Faults on one host: death is proven and named whatever the memory, a stopped rank is evicted and
- * harms nobody when it comes back, who is late hides neither, and neither pauses nor load are taken
- * for either. */
+/* Faults on one host: a death is proven and named however much memory the rank has, a stopped rank
+ * is evicted and harms nobody when it continues, a late rank hides neither fault, and neither
+ * pauses nor load are taken for a fault. */
 #include "scene.h"
 
 #include "base/testing/test.h"
@@ -75,7 +75,8 @@ static void also_among_many_processes(void **state)
     all_name_the_victim(&scene, MUSTER_PEER_DEAD);
 }
 
-/* Short, so that the test is; longer where ranks that are alive may be silent for so long. */
+/* Short, so that the test is short; longer on machines where live ranks may be silent for so long.
+ */
 static int64_t heartbeat_timeout_ms(void)
 {
     return INT64_C(300) * test_limit_ms() / TEST_LIMIT_MS;
@@ -140,7 +141,7 @@ static const struct absence {
     {"mixed", 3, 2, 1}, {"hosts2", 4, 2, 1}, {"hosts2", 4, 2, 3},
 };
 
-static atomic_bool *learnt; /* rank 0 has */
+static atomic_bool *learnt; /* rank 0 has noticed the death */
 
 /* A rank that computes enters the call only when rank 0 knows that it cannot complete. */
 static int dies_while_another_is_late(struct muster_comm *comm, void *context)

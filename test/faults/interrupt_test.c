@@ -1,5 +1,6 @@
-/* Ctrl-C ends a C program inside every call that blocks; a program that handles it says so by
- * `interrupted`, and every call returns; there it may abort, too. */
+/* Ctrl-C ends a C program inside every call that blocks. If the program handles the signal, its
+ * `interrupted` reports it, and every call returns; `interrupted` may also abort the communicator.
+ */
 #include "base/testing/test.h"
 #include "base/testing/test_wait.h"
 
@@ -27,7 +28,7 @@ static struct shared {
 
 enum way { DIES, SAYS_SO, ABORTS };
 
-static int over[2]; /* a pipe, closed when the test is */
+static int over[2]; /* a pipe, which is closed when the test is over */
 static float data[LARGE], more[2 * LARGE];
 static atomic_bool was_interrupted;
 static struct muster_comm *to_abort; /* by `ask` */
@@ -97,7 +98,7 @@ static int sum_parts(struct muster_comm *comm)
     return muster_all_reduce_parts(comm, data, 0, 1, 2, more, 1, MUSTER_F32, MUSTER_SUM, NULL);
 }
 
-/* As any blocking call, behind a started one. */
+/* A blocking call that waits behind a started one. */
 static int sum_parts_queued(struct muster_comm *comm)
 {
     struct muster_call call = {.struct_size = sizeof(struct muster_call),
@@ -200,7 +201,7 @@ static void interrupt(const struct blocking *call, enum way way)
     for (int r = 0; r < 2; r++) {
         pids[r] = start(call, r, r == 0 ? way : DIES);
     }
-    /* It waits by sleeping once it has waited for long. */
+    /* The first process sleeps once it has waited for long. */
     for (char now = 0; now != 'Z' && (now != 'S' || !atomic_load(&shared->inside));) {
         (void)sched_yield();
         now = state_of(pids[0]);
@@ -237,7 +238,7 @@ static void abort_in_interrupted_ends_the_call(void **state)
 {
     (void)setenv("MUSTER_TRANSPORT", *state, 1);
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
-        if (calls[i].enter) { /* who forms has nothing yet to abort */
+        if (calls[i].enter) { /* while it forms, there is no communicator to abort */
             interrupt(&calls[i], ABORTS);
         }
     }

@@ -1,5 +1,5 @@
-/* Communicators come and go in the same processes: nothing is left behind, many live at once, any
- * list of members will do, and a closed one stays closed. */
+/* Communicators are formed and freed in the same processes: they leave nothing behind, many exist
+ * at once, any list of members can form one, and a closed communicator stays closed. */
 #include "base/testing/test.h"
 #include "base/testing/test_wait.h"
 
@@ -31,7 +31,8 @@ struct inventory {
     long resident_kib;
 };
 
-/* All, or only files whose names begin so: folders there are those of other tests. */
+/* Counts all entries, or only files whose names begin with the prefix: folders belong to other
+ * tests. */
 static int count_entries(const char *path, const char *prefix)
 {
     int num = 0;
@@ -74,9 +75,10 @@ static long least_long(long a, long b)
     return a < b ? a : b;
 }
 
-/* Of each the least that was seen: what is there for a moment is no leak. That may be a thread that
- * was joined, until the kernel has buried it, or the connection of a peer that watched this rank
- * while it formed and whose end has not arrived: the next forming hangs up on it. */
+/* Keeps the smallest value of each that was seen, because something that exists only for a moment
+ * is not a leak. Examples are a thread that was joined, until the kernel has removed it, and the
+ * connection of a peer that watched this rank while it formed, if the end of the connection has not
+ * arrived: the next forming closes it. */
 static void look_again(struct inventory *least_seen)
 {
     struct inventory now = take_inventory();
@@ -223,7 +225,7 @@ static void many_at_once(void **state)
     assert_int_equal(run_ranks(use_many, "tcp"), 0);
 }
 
-/* All, some of them, all again in another order, one: each list is a communicator. */
+/* Forms a communicator of each list: all ranks, some of them, all in another order, one. */
 static int form_lists(int rank, struct muster_endpoint *endpoint)
 {
     static const int lists[][RANKS + 1] = {{0, 1, 2, 3, -1}, {1, 3, -1}, {0, 2, -1},
@@ -258,7 +260,7 @@ static void any_list_of_members(void **state)
     assert_int_equal(run_ranks(form_lists, "tcp"), 0);
 }
 
-/* Rank 3 is another incarnation than the list says. */
+/* Rank 3 has another incarnation than the list says. */
 static int meet_a_stranger(int rank, struct muster_endpoint *endpoint)
 {
     struct muster_endpoint *again = NULL;
@@ -307,7 +309,7 @@ static void a_member_is_an_incarnation(void **state)
 
 struct aborter {
     struct muster_comm *comm;
-    uint64_t after; /* so many */
+    uint64_t after; /* after this many sums */
     uint64_t at_abort;
 };
 

@@ -1,5 +1,5 @@
-/* Faults between hosts, each a network namespace: a killed rank is named whatever its memory, a cut
- * cable is a suspicion, and a slow or lossy network is neither. */
+/* Faults between hosts, each of which is a network namespace: a killed rank is named however much
+ * memory it has, a cut cable causes a suspicion, and a slow or lossy network causes neither. */
 #include "base/testing/test.h"
 #include "base/testing/test_wait.h"
 #include "conformance/world.h"
@@ -49,7 +49,7 @@ static void suspected(enum scene_fault fault)
                      (int)note->victim, note->disturbed, note->text);
         }
     }
-    /* Cut off from the others it comes to the same conclusion. */
+    /* A rank that is cut off from the others comes to the same conclusion. */
     assert_int_not_equal(scene_note(2)->code, 0);
 }
 
@@ -100,7 +100,7 @@ static void a_lossy_network_is_no_fault(void **state)
 enum { GIFT = 30000 };
 
 static struct shared {
-    _Atomic int entered; /* ranks, their networks */
+    _Atomic int entered; /* ranks that have entered their networks */
     _Atomic bool slow;
 } * shared;
 
@@ -125,7 +125,7 @@ static void slow_down(const pid_t *pids, int size, void *context)
     atomic_store(&shared->slow, true);
 }
 
-/* Rank 0 hands to its kernel what takes half a second on the wire, and is gone. */
+/* Rank 0 gives its kernel data that takes half a second on the wire, and leaves. */
 static int take_what_it_left(struct muster_comm *comm, void *context)
 {
     bool message = context != NULL;
@@ -141,7 +141,7 @@ static int take_what_it_left(struct muster_comm *comm, void *context)
                  ? muster_send(comm, gift, GIFT, MUSTER_F32, 1, 0, &err)
                  : muster_recv(comm, gift, GIFT, MUSTER_F32, MUSTER_ANY_SOURCE, 0, NULL, &err);
     WORLD_CHECK(rc == 0 && gift[GIFT - 1] == 7, "rank %d: %d %s", rank, rc, err.text);
-    if (rank == 1) { /* nothing more is to come */
+    if (rank == 1) { /* nothing else arrives */
         rc = message ? muster_recv(comm, gift, 1, MUSTER_F32, 0, 0, NULL, &err)
                      : muster_barrier(comm, &err);
         WORLD_CHECK(rc == MUSTER_EABORTED && err.rank == 0, "%d %s", rc, err.text);
@@ -164,8 +164,8 @@ static void what_a_rank_sent_arrives_after_it_has_left(void **state)
     (void)munmap(shared, sizeof *shared);
 }
 
-/* What rank 0 sent before it left is lost three times, which its kernel mends in 1.4 s or more:
- * much longer than a rank may be silent. */
+/* The data that rank 0 sent before it left is lost three times; its kernel needs 1.4 s or more to
+ * repeat it, much longer than a rank may be silent. */
 static int wait_for_its_kernel(struct muster_comm *comm, void *context)
 {
     enum { HELD_MS = 800, SMALL = 2000 }; /* the kernel takes 8 KB, though nothing gets through */
@@ -203,7 +203,7 @@ static void what_the_network_lost_arrives_after_its_rank_has_left(void **state)
 enum { FAREWELLS = 8 };
 
 /* Rank 1 ends one communicator after the other while three of ten packets are lost: it lives, and
- * that is what rank 0 must say, however late which word arrives. */
+ * rank 0 must report that it lives, however late its messages arrive. */
 static int part_in_a_storm(struct muster_comm *comm, void *context)
 {
     struct muster_comm *comms[FAREWELLS];

@@ -1,4 +1,4 @@
-/* A call that waits for long says for whom, once, and goes on. */
+/* A call that waits for long prints once for which rank it waits, and goes on. */
 #include "base/testing/test.h"
 #include "base/testing/test_wait.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* By then a heartbeat from another host must have come, which says what rank 1's last call was. */
+/* Within this time a heartbeat from another host, which names rank 1's last call, must arrive. */
 #define NOTICE_MS "800"
 
 static char path[] = "/tmp/muster-notice-XXXXXX";
@@ -22,7 +22,7 @@ static int listen_to_rank_0(int rank, void *context)
     return dup2(fd, STDERR_FILENO) < 0;
 }
 
-/* What rank 0 has said so far. */
+/* Reads what rank 0 has printed so far. */
 static void read_said(char *ret, size_t size)
 {
     FILE *file = fopen(path, "re");
