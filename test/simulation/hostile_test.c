@@ -1,5 +1,6 @@
-/* Hostile jobs: what makes upstream's operator panic, and other things no schema would let through.
- * Each is a sentence of the check, and the core decides about it or says that it cannot. */
+/* Hostile jobs: jobs that make upstream's operator panic, and others that no schema would accept.
+ * For each of them the check reports an error, and the core decides about the job or reports that
+ * it cannot. */
 #include "base/doc.h"
 #include "base/testing/test.h"
 #include "base/testing/test_doc.h"
@@ -130,7 +131,7 @@ static void check_says(const struct hostile *h, const json_t *job)
     job_problems_done(&problems);
 }
 
-/* Reported once: the next step has nothing to write. */
+/* Checks that the fault is reported once: the next step has nothing to write. */
 static void stalls_once(struct control_view *view, const char *sentence)
 {
     struct control_effects fx;

@@ -1,5 +1,5 @@
 /* The lifecycle matrix (test/data/lifecycle.json) on the pure cores: each case is a job, what its
- * ranks do, what users do, and what must come of it. test/data/lifecycle.md tells the format. */
+ * ranks do, what users do, and the expected result. test/data/lifecycle.md describes the format. */
 #include "base/doc.h"
 #include "base/file.h"
 #include "base/testing/test.h"

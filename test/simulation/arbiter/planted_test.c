@@ -1,6 +1,7 @@
-/* A mistake in what the coordinator says of steps whose size follows the workers: the first step of
- * a generation is as large as its workers make it, also where others have begun with it. It is
- * found when it is planted; without it, none of these seeds finds anything (random_test.c). */
+/* A mistake about steps whose size follows the workers: the coordinator makes the first step of a
+ * generation as large as its workers make it, even if other workers have begun this step before.
+ * The mistake is found when it is planted; without it, none of these seeds finds anything
+ * (random_test.c). */
 #include "base/testing/test.h"
 #include "chance.h"
 #include "shard/anchor.h"

@@ -34,6 +34,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_random_job_ends_well),
     };
-    mallopt(M_TRIM_THRESHOLD, 64 << 20); /* each job frees all it has, and the next one needs it */
+    mallopt(M_TRIM_THRESHOLD, 64 << 20); /* each job frees its memory, and the next one needs it */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

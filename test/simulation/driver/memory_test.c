@@ -1,6 +1,7 @@
-/* What a controller of many jobs weighs: 2,500 jobs of 4 pods, each pod as large as kubelets and
- * API servers make them, listed, worked off, and listed again (as after 410). Only one object at a
- * time is whole, as a watch gives them; what a client needs to read them is not measured here. */
+/* How much memory a controller of many jobs needs: 2,500 jobs of 4 pods, each pod as large as
+ * kubelets and API servers make them, are listed, worked off, and listed again (as after 410). Only
+ * one object at a time is complete, as a watch delivers them; the memory that a client needs to
+ * read them is not measured here. */
 #include "base/doc.h"
 #include "base/testing/test.h"
 #include "base/testing/test_doc.h"
@@ -220,7 +221,7 @@ static void ten_thousand_pods_weigh_less_than_64_mb(void **state)
                                            .autoscalers = true};
     struct driver *driver = NULL;
     assert_int_equal(driver_new(&options, &driver, NULL), 0);
-    for (size_t i = 0; i < world.watch_count; i++) { /* all but PodGroups: no gang is asked for */
+    for (size_t i = 0; i < world.watch_count; i++) { /* no PodGroups: no gang is requested */
         list((int)i, true);
     }
     work_off(driver);

@@ -46,7 +46,8 @@ SCENE_FINDS(NO_RETRY, refused)
 SCENE_FINDS(NOT_AWAITED, slow_watches)
 SCENE_FINDS(NO_NODE_LOOK, node_back)
 
-/* … and if this cannot be avoided, the next resync finds it: a job for which no event came ends. */
+/* If an event is missed nevertheless, the next resync finds it: a job ends although its event never
+ * came. */
 static void a_resync_finds_what_was_missed(void **state)
 {
     (void)state;

@@ -1,7 +1,8 @@
 /* Every order of events, with every fault at every place, for jobs that are small enough: no
- * invariant is violated, nothing goes in a circle, and each way comes to a proper end.
+ * invariant is violated, there is no cycle, and each way comes to a proper end.
  *
- * The numbers of worlds are what they were when this was written: they change with the protocol. */
+ * The numbers of worlds are those of the present protocol, and change with it.
+ */
 #include "explore_test.h"
 
 enum { CRASHES = FAULT_ALL & ~FAULT_LEAVE };

@@ -1,5 +1,6 @@
-/* The search of all orders finds each mistake, too: in the worlds of any_two_test.c, whose messages
- * are heard at once, and which are told apart by hashes. What shortens the search hides none. */
+/* The search of all orders also finds each mistake in the worlds of any_two_test.c, whose messages
+ * arrive at once, and which are distinguished by hashes. These shortcuts of the search hide no
+ * mistake. */
 #include "commit/planted.h"
 #include "explore_test.h"
 

@@ -1,4 +1,4 @@
-/* Single orders of events that went wrong once, as they were met. */
+/* Single orders of events that once went wrong, as they were found. */
 #include "base/testing/test.h"
 #include "world.h"
 
