@@ -40,6 +40,23 @@ def test_random_numbers_go_on_from_the_checkpoint(world, python):
     assert int(second.lines('step ')[0].split()[0]) > 1
 
 
+def test_checkpoints_of_another_job_are_reported(world, python):
+    """A job that begins anew in the folder of an earlier one says so, once, and leaves the other's files alone."""
+    options = json.dumps({'epochs': 1, 'loader_workers': 0})
+    earlier, later = world(1, python), world(1, python)
+    folder = earlier.folder / 'checkpoints'
+    for job in (earlier, later):
+        job.env.update(MUSTER_CHECKPOINT=str(folder), MUSTER_CHECKPOINT_STEPS='1')
+    worker = earlier.start('elastic_train.py', options)
+    sha256_of(worker)
+    assert 'another job' not in worker.text()
+    newest, files = versions_in(folder)[-1], set(folder.iterdir())
+    worker = later.start('elastic_train.py', options)
+    sha256_of(worker)
+    assert worker.text().count(f'{folder} has checkpoints of another job (the newest has {newest} steps)') == 1
+    assert set(folder.iterdir()) > files
+
+
 @pytest.mark.heavy
 def test_everyone_dies_and_others_go_on_from_the_newest_checkpoint(world, python):
     job = world(1, python)

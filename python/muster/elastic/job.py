@@ -140,7 +140,7 @@ class Job:
         self.param_counts = {optimizer: refusals.count_params(optimizer) for optimizer in self.optimizers}
         self.gradient, self.buffers = Gradient(list(known)), Buffers(self.model)
         self.state = State(self.model, self.optimizers, self.others, [buffer for _, buffer in self.buffers.sent],
-                           with_random=self.seed is None and self._keeps_checkpoints())
+                           with_random=self.seed is None and bool(self._checkpoints()))
         plan = self.plan
         try:
             self.native = _muster.Elastic(
@@ -236,6 +236,8 @@ class Job:
         if found is None:
             self._done()
             return None
+        if self.pass_ is None and found['version'] == 1 and found['rank'] == 0 and self._checkpoints():
+            refusals.say_other_checkpoints(self._checkpoints())
         self.share = [Pass(found)]
         if self.transaction_ is not None:
             self.share += rest_of_share(self.native, self.plan, found)
@@ -247,8 +249,9 @@ class Job:
         self.pending = self._next_of_share() or self.share[0]
         return self.pending
 
-    def _keeps_checkpoints(self):
-        return bool(self.options['checkpoint'] or os.environ.get('MUSTER_CHECKPOINT'))
+    def _checkpoints(self):
+        """Returns the folder of checkpoints, or a false value."""
+        return self.options['checkpoint'] or os.environ.get('MUSTER_CHECKPOINT')
 
     def _next_of_share(self):
         """Returns the next pass of this step whose batch has not been handed out."""

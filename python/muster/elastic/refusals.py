@@ -1,9 +1,13 @@
-"""Refuses what muster.elastic cannot train, with a clear message before training begins; warns about objects that the job does not know; and
-replaces DDP."""
+"""Refuses what muster.elastic cannot train, with a clear message before training begins; warns about objects that the job does not know, and
+about checkpoints of other jobs; and replaces DDP."""
+import pathlib
+import re
 import sys
 
 import torch
 from torch import nn
+
+CHECKPOINT = re.compile('[0-9a-f]{16}-([0-9]{12,20})-[0-9a-f]{16}[.]checkpoint')  # as src/client/checkpoint/name.h describes
 
 
 def _refuse(what, instead):
@@ -61,6 +65,15 @@ def say_unknown_schedulers(job):
             print(f'muster.elastic: a scheduler changes the learning rate of {type(optimizer).__name__}, and the job does not know it: when workers come or '
                   'go, each worker has another learning rate, and their models differ. Use Job(model, optimizer, scheduler), or job.register(name, scheduler), '
                   'before the first batch', file=sys.stderr, flush=True)
+
+
+def say_other_checkpoints(folder):
+    """Warns about checkpoints in the folder of a job that begins with its first step: they are those of other jobs."""
+    names = [CHECKPOINT.fullmatch(path.name) for path in pathlib.Path(folder).glob('*.checkpoint')]
+    versions = [int(name[1]) for name in names if name]
+    if versions:
+        print(f'muster.elastic: {folder} has checkpoints of another job (the newest has {max(versions)} steps). This job begins at step 1, and neither reads nor '
+              'removes them: a job goes back only to checkpoints that are in its coordinator\'s journal', file=sys.stderr, flush=True)
 
 
 def replace_ddp(model):
