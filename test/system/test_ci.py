@@ -17,6 +17,7 @@ class Project:
     def __init__(self, folder):
         self.folder = folder
         (folder / 'tools/kubectl').mkdir(parents=True)
+        (folder / 'tools/kubernetes').mkdir()
         (folder / '.ci').mkdir()
         shutil.copy(SOURCE / '.ci/run', folder / '.ci/run')
         for name in ('counted', 'limited'):
@@ -59,6 +60,26 @@ def test_podman_runs_beside_fuzz_and_each_is_shown_whole_in_its_turn(project):
     assert code == 0 and said == ['fuzz 1', 'fuzz 2', '3 passed, 0 failed', 'heavy', '1 passed, 0 failed',
                                   'podman 1', 'podman 2', '2 passed, 0 failed', '6 passed, 0 failed, 0 skipped']
     assert any(line.startswith('=== suite-podman: 2 passed, 0 failed, 0 skipped, ') for line in lines)
+
+
+def test_suites_that_wait_run_beside_those_that_compute_and_are_shown_last(project):
+    project.suites(tsan=MEETS.format('tsan', 'kubernetes', QUIET), kubernetes=MEETS.format('kubernetes', 'tsan', QUIET),
+                   vm=MEETS.format('vm', 'node', QUIET), node=MEETS.format('node', 'vm', QUIET))
+    code, lines = project.run('suite-node', 'suite-kubernetes', 'suite-tsan', 'suite-vm')
+    said = [line for line in lines if line.endswith((' 1', ' 2'))]
+    assert code == 0 and said == [f'{name} {i}' for name in ('tsan', 'vm', 'kubernetes', 'node') for i in (1, 2)]
+    assert lines[-1] == '4 passed, 0 failed, 0 skipped'
+
+
+def test_packages_come_first_and_what_takes_long_is_begun(project):
+    """Only for the suites that are wanted."""
+    project.write('tools/deps', 'echo "$@" >>deps')
+    project.write('tools/torch2', 'touch torch2')
+    project.write('tools/kubernetes/build', 'touch build')
+    project.suites(torch2=f'while [ ! -e torch2 ]; do sleep 0.02; done; {QUIET}', vm=QUIET)
+    assert project.run('suite-torch2', 'suite-vm')[0] == 0
+    assert sorted((project.folder / 'deps').read_text().split()) == ['--if-missing', 'clients', 'vm']
+    assert not (project.folder / 'build').exists()
 
 
 @pytest.mark.parametrize('names', [('suite-podman',), ('suite-fuzz',)])
