@@ -84,4 +84,17 @@ function(muster_test library source)
   add_test(NAME ${target} COMMAND ${target})
   set_tests_properties(${target} PROPERTIES LABELS unit
     ENVIRONMENT "MUSTER_BUILD=${CMAKE_BINARY_DIR};MUSTER_SOURCE=${CMAKE_SOURCE_DIR}")
+  muster_test_computes(${target})
+endfunction()
+
+# muster_test_computes(TEST…): each of the tests takes a core of those that tools/counted gives to
+# ctest. A test that does not take one mostly waits, and runs beside them. Without tools/counted
+# this has no effect.
+function(muster_test_computes)
+  set_tests_properties(${ARGN} PROPERTIES RESOURCE_GROUPS cores:1)
+endfunction()
+
+# muster_test_waits(TEST…): the tests of muster_test that mostly wait.
+function(muster_test_waits)
+  set_tests_properties(${ARGN} PROPERTIES RESOURCE_GROUPS "")
 endfunction()
