@@ -3,6 +3,9 @@ import re
 
 import pytest
 
+# With processes of torch's loader it depends on torch what is seen of an error; without them not.
+LOADERS = [pytest.param(0, marks=pytest.mark.any_torch), 2]
+
 
 def failed(world, python, kind, loaders, code=1):
     """Returns the output of the worker that had the error, the output of the other worker, and the coordinator's output."""
@@ -26,6 +29,7 @@ def test_an_error_of_the_step_function(world, python):
     assert 'muster: the job has failed: ' in coordinator.splitlines()[-1]
 
 
+@pytest.mark.any_torch
 def test_all_lines_of_an_error_are_in_the_one_that_says_why(world, python):
     """The line with the reason has as many lines of the error as there is room for, because any of them may be the one that matters."""
     _, other, coordinator = failed(world, python, 'lines', 0)
@@ -33,6 +37,7 @@ def test_all_lines_of_an_error_are_in_the_one_that_says_why(world, python):
     assert said in other and said in coordinator.splitlines()[-1] and coordinator.splitlines()[-1].endswith('…'), coordinator
 
 
+@pytest.mark.any_torch
 @pytest.mark.parametrize('loaders', [0, 2])
 def test_all_lines_of_an_error_of_an_item_are_in_it_too(world, python, loaders):
     """The error is raised in a loader's process, which reports it only by a message that contains a traceback."""
@@ -50,7 +55,7 @@ def test_that_batchnorm_gets_one_record_at_the_end_of_an_epoch_is_explained(worl
     assert 'Expected more than 1 value per channel when training' in culprit and culprit.count(why) == 1
 
 
-@pytest.mark.parametrize('loaders', [0, 2])
+@pytest.mark.parametrize('loaders', LOADERS)
 @pytest.mark.parametrize('kind, what', [('item', 'KeyError'), ('shrinks', 'IndexError')])
 def test_a_record_that_cannot_be_read_is_named(world, python, kind, what, loaders):
     culprit, other, coordinator = failed(world, python, kind, loaders)
@@ -60,7 +65,7 @@ def test_a_record_that_cannot_be_read_is_named(world, python, kind, what, loader
     assert 'record 41 of 97 cannot be read' in other and 'record 41 of 97 cannot be read' in culprit
 
 
-@pytest.mark.parametrize('loaders', [0, 2])
+@pytest.mark.parametrize('loaders', LOADERS)
 def test_the_records_of_a_batch_that_cannot_be_put_together_are_named(world, python, loaders):
     culprit, other, coordinator = failed(world, python, 'ragged', loaders)
     for text in (culprit, other, coordinator):
@@ -68,7 +73,7 @@ def test_the_records_of_a_batch_that_cannot_be_put_together_are_named(world, pyt
         assert named and '41' in named[1].split(', ') and 'stack expects each tensor to be equal size' in text, text
 
 
-@pytest.mark.parametrize('loaders', [0, 2])
+@pytest.mark.parametrize('loaders', LOADERS)
 def test_a_data_set_that_ends_the_process_ends_the_job_and_is_named(world, python, loaders):
     culprit, other, coordinator = failed(world, python, 'exits', loaders, code=5)
     for text in (culprit, other, coordinator):
@@ -78,6 +83,7 @@ def test_a_data_set_that_ends_the_process_ends_the_job_and_is_named(world, pytho
     assert 'not trained' not in culprit
 
 
+@pytest.mark.any_torch
 @pytest.mark.parametrize('kind', ['quits', 'told'])
 def test_a_program_that_ends_itself_leaves_its_work_to_others(world, python, kind):
     """The program exits in its loop, or in a signal handler, which may run at any place, even while a record is read: no record is the cause."""
@@ -90,6 +96,7 @@ def test_a_program_that_ends_itself_leaves_its_work_to_others(world, python, kin
     assert 'all workers have ended their loops by themselves' in job.coordinators[0].text()
 
 
+@pytest.mark.any_torch
 @pytest.mark.parametrize('kind, times', [('forgets', 1), ('none', 0)])
 def test_a_loop_without_backward_is_told_so_once(world, python, kind, times):
     job = world(1, python)
@@ -100,6 +107,7 @@ def test_a_loop_without_backward_is_told_so_once(world, python, kind, times):
     job.coordinators[0].end()
 
 
+@pytest.mark.any_torch
 def test_who_comes_after_the_job_has_failed_ends_as_the_others_do(world, python):
     job = world(1, python, words=('--mark-done',))
     job.start('elastic_error.py', 'step', 0).end(1)
@@ -110,6 +118,7 @@ def test_who_comes_after_the_job_has_failed_ends_as_the_others_do(world, python)
     assert 'Traceback' not in late.text() and 'trained' not in late.text()
 
 
+@pytest.mark.any_torch
 def test_a_job_of_which_all_workers_break_off_their_loops_has_failed(world, python):
     job = world(1, python)
     worker = job.start('elastic_error.py', 'breaks', 0)
@@ -120,6 +129,7 @@ def test_a_job_of_which_all_workers_break_off_their_loops_has_failed(world, pyth
         in job.coordinators[0].text()
 
 
+@pytest.mark.any_torch
 def test_a_loop_over_batches_that_is_broken_off_is_an_error(world, python):
     """The loop over the epochs goes on after it, so the code after the inner loop, such as a scheduler's step, would run at a different step on
     each worker."""

@@ -86,6 +86,7 @@ def test_all_die_and_others_go_on_from_a_checkpoint(world, python):
     assert version > 3 and batch == counts[version] == EACH * BATCH  # even the first step has the size for one worker
 
 
+@pytest.mark.any_torch
 def test_the_environment_says_it(world, python):
     """If the program gives neither number, MUSTER_MICRO_BATCHES_PER_WORKER, which muster train --micro_batches_per_worker sets, has effect, even
     if MUSTER_MICRO_BATCHES is set, too."""
@@ -103,6 +104,7 @@ def test_the_environment_says_it(world, python):
     ('2', 'deterministic=True', 'with MUSTER_MICRO_BATCHES_PER_WORKER the steps themselves follow that number'),
     ('two', '', 'MUSTER_MICRO_BATCHES_PER_WORKER is a number, not "two"'),
 ])
+@pytest.mark.any_torch
 def test_what_the_environment_cannot_say(world, python, value, words, says):
     job = world(1, python)
     job.env['MUSTER_MICRO_BATCHES_PER_WORKER'] = value
@@ -119,6 +121,7 @@ def test_what_the_environment_cannot_say(world, python, value, words, says):
     (['micro_batches_per_worker=0'], 'is 1 or more, not 0'),
     (['micro_batches_per_worker=1', 'deterministic=True'], 'the steps themselves follow that number'),
 ])
+@pytest.mark.any_torch
 def test_what_cannot_be(world, python, words, says):
     job = world(1, python)
     code = ('import torch, muster.elastic; model = torch.nn.Linear(1, 1); '
@@ -128,6 +131,7 @@ def test_what_cannot_be(world, python, words, says):
     assert says in worker.text()
 
 
+@pytest.mark.any_torch
 def test_workers_that_count_otherwise_are_refused(world, python):
     job = world(1, python)
     first = job.start('elastic_growing.py')

@@ -13,7 +13,7 @@ def end_of(worker):
 
 
 # 50 records, ten in a step, are five steps in an epoch. The limits are in the second epoch, at its end, and beyond the last epoch.
-@pytest.mark.parametrize('limit, steps', [(7, 7), (10, 10), (1000, 20)])
+@pytest.mark.parametrize('limit, steps', [(7, 7), pytest.param(10, 10, marks=pytest.mark.any_torch), pytest.param(1000, 20, marks=pytest.mark.any_torch)])
 def test_the_loops_end_with_the_last_step(world, python, limit, steps):
     job = world(2, python, words=('--max-steps', limit))
     ends = [end_of(worker) for worker in [job.start('elastic_limit.py', processes) for processes in (0, 2)]]
@@ -27,6 +27,7 @@ def test_the_loops_end_with_the_last_step(world, python, limit, steps):
     assert (f'limit: training ends after {limit} steps: {10 * steps} of 200 records are trained' in job.coordinators[0].text()) == (limit < 20)
 
 
+@pytest.mark.any_torch
 def test_a_script_of_elasticdl_ends_with_it(world, python):
     """101 records, eight in a step, are thirteen steps in an epoch; the job ends two steps later."""
     job = world(1, python, words=('--max-steps', 15))

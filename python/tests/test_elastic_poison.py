@@ -42,6 +42,7 @@ def test_the_record_that_ends_every_worker_is_named(files, how, loaders):
         job.close()
 
 
+@pytest.mark.any_torch
 def test_the_record_is_set_aside_and_the_job_goes_on(files):
     """An option allows this. The model has BatchNorm, and the loader has two processes: the rest of the record's micro-batch is a batch of
     fifteen."""

@@ -40,6 +40,7 @@ def test_elasticdls_tests_of_shards(world):
     assert 'h: 200 records predicted' in world.coordinators[0].text()
 
 
+@pytest.mark.any_torch
 def test_evaluation_runs_after_the_last_step_whoever_dies_in_it(world):
     """Training is over, and its workers have left it; the coordinator stays until the remaining worker has evaluated all records."""
     os.mkfifo(world.folder / 'never')
@@ -61,6 +62,7 @@ def test_evaluation_runs_after_the_last_step_whoever_dies_in_it(world):
     assert abs(end['output'] - end['expected']) <= 1e-4 * abs(end['expected']) + 1e-3
 
 
+@pytest.mark.any_torch
 def test_a_worker_that_trains_and_evaluates_is_lost_once(world):
     os.mkfifo(world.folder / 'never')
     other = world.start('elastic_shards.py', 'train_then_evaluate')
@@ -74,6 +76,7 @@ def test_a_worker_that_trains_and_evaluates_is_lost_once(world):
     assert ' 1 lost, ' in said and re.findall(rf'lost(:?) \S+:{worker.popen.pid}: ', said) == ['', ':'], said
 
 
+@pytest.mark.any_torch
 def test_records_of_a_worker_that_is_killed_are_evaluated_by_another(world):
     os.mkfifo(world.folder / 'never')
     os.mkfifo(world.folder / 'later')
@@ -114,6 +117,7 @@ def run_until_it_ends(world, **env):
     return ends
 
 
+@pytest.mark.any_torch
 @pytest.mark.parametrize('how, loaders, code', [('exit', '2', 3), ('segv', '0', -signal.SIGSEGV)])
 def test_the_record_that_workers_by_leases_die_of_is_named(world, how, loaders, code):
     ends = run_until_it_ends(world, HOW=how, LOADERS=loaders, TASK='evaluate', ASIDE='')
@@ -123,6 +127,7 @@ def test_the_record_that_workers_by_leases_die_of_is_named(world, how, loaders, 
     assert 'the job has failed: 3 workers died, one after the other, of record 41 of data set "numbers"' in world.coordinators[0].text()
 
 
+@pytest.mark.any_torch
 @pytest.mark.parametrize('task, aside', [('evaluate', 'by the script'), ('predict', 'by the environment')])
 def test_the_record_that_workers_by_leases_die_of_is_set_aside(world, task, aside):
     """Means and predictions do not include the record."""

@@ -24,22 +24,25 @@ def port():
         yield number
 
 
+@pytest.mark.any_torch
 def test_tcp_address_as_meeting_place(python, ranks, port):
     for code, out, err in ranks(python, 'life.py', 3, 'meet_at_address', f'tcp://127.0.0.1:{port}').finish():
         assert (code, out.split()) == (0, ['done']), err
 
 
-@pytest.mark.parametrize('what', ['interrupt_all_reduce', 'interrupt_wait', 'interrupt_recv', 'interrupt_barrier'])
+@pytest.mark.parametrize('what', ['interrupt_all_reduce', *(pytest.param(f'interrupt_{call}', marks=pytest.mark.any_torch) for call in ('wait', 'recv', 'barrier'))])
 def test_ctrl_c_ends_a_blocking_call(python, ranks, what):
     group = ranks(python, 'life.py', 2, what)
     group.wait_for_line(0, 'interrupted')
 
 
+@pytest.mark.any_torch
 def test_a_signals_handler_may_call_a_collective(python, ranks):
     for code, out, err in ranks(python, 'life.py', 2, 'call_in_a_handler').finish():
         assert (code, out.split()) == (0, ['done']), err
 
 
+@pytest.mark.any_torch
 def test_a_collective_in_ctrl_cs_handler_is_refused(python, ranks):
     group = ranks(python, 'life.py', 2, 'call_in_ctrl_c')
     assert 'let the handler set a flag' in group.wait_for_line(0, 'error ')
@@ -67,6 +70,7 @@ def test_kill_of_a_peer_is_our_error_in_what_torch_waits_for(python, ranks, what
     assert group.wait_for_line(0, 'error ').startswith('ConnectionError rank=1')
 
 
+@pytest.mark.any_torch
 def test_kill_of_a_peer_is_an_error_that_names_it(python, ranks):
     group = ranks(python, 'life.py', 3, 'die_in_all_reduce')
     for rank in range(3):
@@ -84,6 +88,7 @@ def test_who_ends_because_of_another_rank_ends_after_it(python, ranks, group):
     assert float(re.search('ended (.*)', out)[1]) >= 1
 
 
+@pytest.mark.any_torch
 def test_a_timeout_says_so(python, ranks):
     group = ranks(python, 'life.py', 2, 'time_out')
     assert re.search(r'timed out .* \(the timeout of the group\)', group.wait_for_line(0, 'error '))
@@ -100,11 +105,13 @@ def test_a_group_is_left_while_a_thread_waits(python, ranks):
         assert (code, out.split()) == (0, ['done']), err
 
 
+@pytest.mark.any_torch
 def test_a_communicator_is_closed_while_a_thread_asks_for_the_gil(python, ranks):
     for code, out, err in ranks(python, 'life.py', 1, 'close_under_a_question').finish():
         assert (code, out.split()) == (0, ['done']), err
 
 
+@pytest.mark.any_torch
 def test_threads_share_a_group(python, ranks):
     for code, out, err in ranks(python, 'threads.py', 2).finish():
         assert (code, out.strip()) == (0, 'in order'), err
@@ -128,6 +135,7 @@ def test_torchrun_restarts_on_the_same_store(python):
     assert ended.stdout.count('attempt 1 done') == 2
 
 
+@pytest.mark.any_torch
 def test_the_package_alone_loads_nothing():
     """Every python under `muster run` loads the package, so it must load neither torch nor the extension."""
     code = 'import sys, muster; print([m for m in sys.modules if m.startswith(("torch", "muster"))])'
@@ -136,6 +144,7 @@ def test_the_package_alone_loads_nothing():
     assert sorted(eval(out)) == ['muster', 'muster.redirect', 'muster.substitution']
 
 
+@pytest.mark.any_torch
 def test_every_error_of_the_table_can_be_caught_by_name(python):
     """This holds for the exceptions that are more than a RuntimeError; KeyboardInterrupt stays Python's own class."""
     table = (HERE.parent.parent / 'include/muster/err.def').read_text()
