@@ -11,13 +11,15 @@
 enum { TEST_SEEDS_APART = 100003 };
 
 /* Calls run() for the seeds 1 to `count`. MUSTER_SEED=N runs only that seed, MUSTER_SIMULATIONS=N
- * runs N seeds. */
+ * runs N seeds, and MUSTER_NTH_SEED=N leaves out all but every N-th of them. */
 static inline void test_each_seed(uint64_t count, void (*run)(uint64_t seed))
 {
     const char *one = getenv("MUSTER_SEED"), *many = getenv("MUSTER_SIMULATIONS");
     uint64_t first = one ? strtoull(one, NULL, 10) : 1;
     uint64_t num = one ? 1 : many ? strtoull(many, NULL, 10) : count;
-    for (uint64_t seed = first; seed < first + num; seed++) {
+    const char *nth = getenv("MUSTER_NTH_SEED");
+    uint64_t apart = nth ? strtoull(nth, NULL, 10) : 1;
+    for (uint64_t seed = first; seed < first + num; seed += apart ? apart : 1) {
         run(seed);
     }
 }
