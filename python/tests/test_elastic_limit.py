@@ -13,7 +13,8 @@ def end_of(worker):
 
 
 # 50 records, ten in a step, are five steps in an epoch. The limits are in the second epoch, at its end, and beyond the last epoch.
-@pytest.mark.parametrize('limit, steps', [(7, 7), pytest.param(10, 10, marks=pytest.mark.any_torch), pytest.param(1000, 20, marks=pytest.mark.any_torch)])
+@pytest.mark.parametrize('limit, steps', [
+    (7, 7), pytest.param(10, 10, marks=pytest.mark.any_torch), pytest.param(1000, 20, marks=pytest.mark.any_torch)])
 def test_the_loops_end_with_the_last_step(world, python, limit, steps):
     job = world(2, python, words=('--max-steps', limit))
     ends = [end_of(worker) for worker in [job.start('elastic_limit.py', processes) for processes in (0, 2)]]

@@ -30,7 +30,8 @@ def test_tcp_address_as_meeting_place(python, ranks, port):
         assert (code, out.split()) == (0, ['done']), err
 
 
-@pytest.mark.parametrize('what', ['interrupt_all_reduce', *(pytest.param(f'interrupt_{call}', marks=pytest.mark.any_torch) for call in ('wait', 'recv', 'barrier'))])
+@pytest.mark.parametrize('what', [
+    'interrupt_all_reduce', *(pytest.param(f'interrupt_{call}', marks=pytest.mark.any_torch) for call in ('wait', 'recv', 'barrier'))])
 def test_ctrl_c_ends_a_blocking_call(python, ranks, what):
     group = ranks(python, 'life.py', 2, what)
     group.wait_for_line(0, 'interrupted')
