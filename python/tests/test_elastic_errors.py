@@ -1,5 +1,6 @@
 """An error of the user's code ends the job for all workers at once, and its traceback is printed; if a record is the cause, it is named."""
 import re
+import subprocess
 
 import pytest
 
@@ -157,6 +158,17 @@ def test_a_gradient_that_no_optimizer_uses_is_said_once(world, python, kind, sai
     worker = job.start('elastic_error.py', kind, 0)
     worker.end()
     assert worker.text().count('no optimizer.step() came with its gradient') == said and 'trained' in worker.text()
+
+
+@pytest.mark.parametrize('kind, said', [('second', 1), ('none', 0)])
+def test_an_optimizer_that_the_job_does_not_know_is_said_once(world, python, kind, said):
+    """Each worker would train the parameters of this optimizer alone. Only torch 2 reports the steps of all optimizers."""
+    job = world(1, python)
+    worker = job.start('elastic_error.py', kind, 0)
+    worker.end()
+    version = subprocess.check_output([python, '-c', 'import torch; print(torch.__version__)'], text=True)
+    times = said if int(version.split('.')[0]) >= 2 else 0
+    assert worker.text().count('Adam updates 2 parameters, and the job does not know this optimizer') == times and 'trained' in worker.text()
 
 
 @pytest.mark.parametrize('kind, said', [('scheduler', 1), ('known', 0), ('none', 0)])

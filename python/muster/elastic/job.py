@@ -152,7 +152,7 @@ class Job:
             raise
         self.watch = BackwardWatch(self._backward_ended)
         self.watch.start()
-        self.hooks = self.gradient.watch()
+        self.hooks = self.gradient.watch() + refusals.watch_optimizers(self)
         if not faulthandler.is_enabled():
             faulthandler.enable()  # a crash, and a hang that is ended, print where the code was
         atexit.register(_close, weakref.ref(self))

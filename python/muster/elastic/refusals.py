@@ -1,11 +1,15 @@
 """Refuses what muster.elastic cannot train, with a clear message before training begins; warns about objects that the job does not know, and
 about checkpoints of other jobs; and replaces DDP."""
+import importlib
 import pathlib
 import re
 import sys
+import weakref
 
 import torch
 from torch import nn
+
+from muster.elastic.slots import params_of
 
 CHECKPOINT = re.compile('[0-9a-f]{16}-([0-9]{12,20})-[0-9a-f]{16}[.]checkpoint')  # as src/client/checkpoint/name.h describes
 
@@ -65,6 +69,26 @@ def say_unknown_schedulers(job):
             print(f'muster.elastic: a scheduler changes the learning rate of {type(optimizer).__name__}, and the job does not know it: when workers come or '
                   'go, each worker has another learning rate, and their models differ. Use Job(model, optimizer, scheduler), or job.register(name, scheduler), '
                   'before the first batch', file=sys.stderr, flush=True)
+
+
+def watch_optimizers(job):
+    """Warns once about an optimizer that updates parameters which no optimizer of the job has: each worker would train them alone. Returns a list
+    of the hook that does this; it is empty with torch 1.13, which does not report the steps of all optimizers."""
+    register = getattr(importlib.import_module('torch.optim.optimizer'), 'register_optimizer_step_pre_hook', None)
+    mine, said = weakref.ref(job), []
+
+    def look(optimizer, args, kwargs):
+        job = mine()
+        if said or job is None or job.pass_ is None or optimizer in job.optimizers:
+            return
+        known = {param for one in job.optimizers for param in params_of(one)}
+        count = sum(param not in known for param in params_of(optimizer))
+        if count:
+            said.append(optimizer)
+            print(f'muster.elastic: {type(optimizer).__name__} updates {count} parameters, and the job does not know this optimizer: each worker trains them by '
+                  'its own records alone, so that they differ from worker to worker. Use Job(model, [optimizer, …]), with a model that contains all '
+                  'parameters', file=sys.stderr, flush=True)
+    return [register(look)] if register else []
 
 
 def say_other_checkpoints(folder):

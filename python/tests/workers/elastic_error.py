@@ -1,8 +1,9 @@
 """A worker of an elastic job that makes an error in its loop, or at record 41. Arguments: the kind of error, and the number of loader workers.
 Kinds (among others): breaks: it breaks out of its loops; quits: it exits in its loop; stops: it breaks out of the loop over an epoch's batches
 only; forgets: it does not call backward(); accumulates: its optimizer steps after each second batch; scheduler: it has a scheduler that the job
-does not know; known: it has one that the job knows; adds: it adds a group of parameters after the first batch; exits: the data set exits; told:
-a signal's handler exits while the data set is read; norm: its model cannot train on one record, and the last micro-batch of an epoch has one."""
+does not know; known: it has one that the job knows; second: it trains a second model with an optimizer that the job does not know; adds: it
+adds a group of parameters after the first batch; exits: the data set exits; told: a signal's handler exits while the data set is read; norm:
+its model cannot train on one record, and the last micro-batch of an epoch has one."""
 import os
 import signal
 import sys
@@ -44,6 +45,8 @@ class Numbers(Dataset):
 signal.signal(signal.SIGUSR1, lambda number, frame: sys.exit(5))
 model = nn.Sequential(nn.Linear(1, 2), nn.BatchNorm1d(2), nn.Linear(2, 1)) if KIND == 'norm' else nn.Linear(1, 1)
 optimizer = optim.SGD(model.parameters(), lr=1e-6)
+other = nn.Linear(1, 1)
+second = optim.Adam(other.parameters())
 scheduler = optim.lr_scheduler.StepLR(optimizer, 1) if KIND in ('scheduler', 'known') else None
 job = muster.elastic.Job(model, optimizer, scheduler if KIND == 'known' else None, micro_batches=2)
 loader = job.loader(Numbers(), 4, epochs=3, num_workers=int(sys.argv[2]))
@@ -68,6 +71,9 @@ for epoch in job.epochs():
             break
         if KIND == 'adds' and count == 2:
             optimizer.add_param_group({'params': [nn.Parameter(torch.zeros(1))]})
+        if KIND == 'second':
+            other(batch).mean().backward()
+            second.step()
         if KIND != 'accumulates' or count % 2 == 0:
             optimizer.step()
     if KIND == 'breaks':
