@@ -1,8 +1,8 @@
-/* Requests as hostile clients send them, through the whole router into a store in memory: those of
- * Kubernetes, and /muster/v1 with a state folder of its own.
+/* Sends requests as hostile clients send them, through the whole router into a store in memory:
+ * requests of Kubernetes, and of /muster/v1 with a state folder of its own.
  *
- * Input: "METHOD PATH?QUERY", a line with the Content-Type, the rest is the body. Whatever comes,
- * the reply is answered or started exactly once, and what is stored stays readable.
+ * Input: "METHOD PATH?QUERY", a line with the Content-Type, then the body. Whatever the input is,
+ * the reply is answered or started exactly once, and the stored objects stay readable.
  */
 #include "api/api.h"
 #include "api/query_pairs.h"
@@ -90,7 +90,7 @@ static struct store *store;
 static struct api *api;
 static uv_loop_t loop;
 
-/* Linked in place of the agent: there are no ranks to ask. */
+/* Linked in place of the agent's function: no ranks exist that could be asked. */
 void __wrap_agent_stacks(struct agent *agent, const char *uid, struct http_reply *reply);
 void __wrap_agent_stacks(struct agent *agent, const char *uid, struct http_reply *reply)
 {
@@ -138,7 +138,7 @@ static void start(void)
     assert(r == 0);
 }
 
-/* The text up to the next newline, which becomes its end; *at moves behind it. */
+/* Returns the text up to the next newline, which is replaced by NUL; *at moves behind it. */
 static char *take_line(char **at)
 {
     char *line = *at;
@@ -174,7 +174,7 @@ static void send_request(char *text)
                                          .body_bytes = strlen(body)};
     struct sink sink = {.reply = {.ops = &ops}};
     api_handle(api, &request, &sink.reply);
-    while (sink.answers == 0) { /* what takes the disk's time is answered when that is done */
+    while (sink.answers == 0) { /* a request that waits for the disk is answered later */
         uv_run(&loop, UV_RUN_ONCE);
     }
     assert(sink.answers == 1);

@@ -1,9 +1,9 @@
-/* A coordinator that hears whatever workers with the token may say, in any order, while processes
+/* A coordinator gets any messages of workers that have the token, in any order, while processes
  * die, connections break and time passes: its invariants hold between steps (arbiter_check), and
- * what its journal has, or a snapshot of it, can be read again.
+ * its journal, or a snapshot of it, can be read again.
  *
- * The input is events of six bytes each; where workers contradict the ledger, it ends there. With a
- * byte left over the steps of the job follow its workers. */
+ * The input is events of six bytes each; the run ends when workers contradict the ledger. If one
+ * byte is left over, the size of the job's steps follows the number of its workers. */
 #include "coordinator/arbiter/arbiter.h"
 #include "coordinator/arbiter/entry.h"
 #include "invariant.h"
@@ -41,7 +41,7 @@ static void append(struct world *w, const struct arbiter_effect *effect)
     }
 }
 
-/* False: it is of no use any more. */
+/* Returns false if the arbiter cannot be used any more. */
 static bool step(struct world *w, struct arbiter_event event)
 {
     bool synced = false;
@@ -110,7 +110,7 @@ static void restart(struct world *w, bool compacts)
     invariant(arbiter_version(w->arbiter) == version, "the log is where it was", "");
 }
 
-/* What a member says; the message borrows from it. */
+/* The values of a member's message, which borrows from them. */
 struct saying {
     const uint8_t *at;
     struct arbiter_figures now;
@@ -170,7 +170,7 @@ static void write_pass(struct saying *s, struct wire_message *m)
     s->span.count = s->at[4] % 2 ? 4 : s->span.count;
 }
 
-/* Rarely: it is the end. */
+/* Seldom writes a failure, because it ends the job. */
 static void write_failure(const uint8_t *at, struct wire_message *m)
 {
     m->kind = at[3] == 1 ? WIRE_FAIL : WIRE_PASS;
@@ -179,7 +179,8 @@ static void write_failure(const uint8_t *at, struct wire_message *m)
     }
 }
 
-/* Mostly what fits, as else nothing would get on. */
+/* Sends a member's message, in most cases one that fits: otherwise the job would make no progress.
+ */
 static bool say(struct world *w, const uint8_t *at)
 {
     struct saying s;
@@ -225,7 +226,7 @@ static void write_done(const uint8_t *at, uint64_t sequence, const struct shard_
                                  .sums = {bits, 1}};
 }
 
-/* Who works by leases: what is said is done may be held, or not. */
+/* Sends a message of a worker by leases, which may report records as done that it does not hold. */
 static bool say_of_leases(struct world *w, const uint8_t *at)
 {
     uint32_t owner = at[1] % OWNERS;

@@ -1,5 +1,5 @@
-/* The head of a checkpoint from a disk: what is read was written so. The first bytes say how large
- * the file is said to be beyond the input. */
+/* The head of a checkpoint from a disk: a head that can be read is written again as the same bytes.
+ * The first bytes say by how much the file is said to be larger than the input. */
 #include "client/checkpoint/format.h"
 #include "comm/region/region.h"
 #include "invariant.h"
@@ -22,7 +22,8 @@ static void check(size_t count, const struct checkpoint_head *head, uint64_t fil
     }
 }
 
-/* Written anew with the state that follows it, a head is the same if the state is. */
+/* Writes a head again for the state that follows it: the tables before the checksums are the same.
+ */
 static void write_again(const uint8_t *bytes, const struct checkpoint_head *head, const char *state)
 {
     uint64_t *sizes = calloc(head->num_pieces + 1u, sizeof *sizes);
@@ -52,7 +53,7 @@ static void read(const uint8_t *bytes, size_t count, uint64_t more)
     }
 }
 
-/* With a checksum that is right what lies behind it is met. */
+/* Corrects the checksum of the head, so that the code after its check is reached. */
 static void read_repaired(const uint8_t *bytes, size_t count, uint64_t more)
 {
     uint8_t *copy = malloc(count);

@@ -1,5 +1,5 @@
-/* The client before a hostile controller: a thread serves the input, part by part, as the answers
- * to a get, a table, a list, its watch and a log.
+/* The client of a hostile controller: a thread serves the input, part by part, as the answers to a
+ * get, a table, a list, its watch and a log.
  *
  * Parts are separated by a record separator (0x1e). A part's first byte chooses the status; 'r'
  * sends the rest as it is, without a header. */
@@ -25,8 +25,8 @@ enum {
     SEPARATOR = 0x1e
 };
 
-/* On a busy machine an answer may still be under way when the next input comes: the bytes are of
- * one or of the other then. */
+/* On a busy machine an answer may still be under way when the next input comes: its bytes are then
+ * those of either input. */
 static struct {
     int listener;
     pthread_mutex_t mutex; /* guards the next two */
@@ -48,7 +48,8 @@ static void serve_next(const uint8_t *data, size_t size)
     pthread_mutex_unlock(&server.mutex);
 }
 
-/* The last part is given again and again: who asks always gets an answer. */
+/* Takes the next part. The last part is given again and again, so that every request is answered.
+ */
 static size_t take_part(const uint8_t **ret)
 {
     pthread_mutex_lock(&server.mutex);
@@ -108,7 +109,8 @@ static void *serve(void *unused)
     (void)unused;
     for (int fd; (fd = accept(server.listener, NULL, NULL)) >= 0; close(fd)) {
         char request[REQUEST_BYTES];
-        if (read(fd, request, sizeof request) > 0) { /* a look whether we are there asks nothing */
+        if (read(fd, request, sizeof request) >
+            0) { /* a client that only looks whether the server exists sends nothing */
             answer(fd);
             atomic_fetch_add(&server.answered, 1);
             (void)shutdown(fd, SHUT_WR);
@@ -140,7 +142,7 @@ static void start(void)
     invariant(r == 0, "the socket listens", "");
     (void)setenv("MUSTER_HOME", home, 1);
     uv_loop_init(&loop);
-    /* What is asked before the first input must have an answer, too. */
+    /* Requests before the first input need an answer, too. */
     serve_next((const uint8_t *)"", 0);
     r = pthread_create(&thread, NULL, serve, NULL);
     r = r != 0 ? -1 : kube_open(&loop, KUBE_RUNNING, &kube, &err);
@@ -167,7 +169,7 @@ static void on_end(void *context, int code, const struct muster_err *err)
     ++*(int *)context;
 }
 
-/* Until the server has answered once more and nothing moves. */
+/* Runs the loop until the server has answered `answers` requests and no callback is left. */
 static void turn(int answers)
 {
     for (int i = 0; i < TURNS_MAX && atomic_load(&server.answered) < answers; i++) {

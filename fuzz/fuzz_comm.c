@@ -1,8 +1,8 @@
-/* What other processes send to libmuster: members, hellos, what readers ask of a region, what
- * owners answer, frames of collectives, and signs of life.
+/* The data that other processes send to libmuster: members, hellos, requests of a region's readers,
+ * answers of its owners, frames of collectives, and heartbeats.
  *
- * The first byte says which. The others change, by exclusive or, bytes that are right: no input at
- * all is what a good peer sends. Only this process is talked to. */
+ * The first byte chooses among them. The other bytes change correct bytes, by exclusive or: with
+ * none of them, the data is that of a good peer. No other process is contacted. */
 #include "comm/endpoint/arrivals.h"
 #include "comm/endpoint/endpoint.h"
 #include "comm/region/region.h"
@@ -22,12 +22,12 @@ enum {
     STATE_BYTES = 300,
     PIECE_BYTES = 4096,
     ROUND_TRIPS = 8,
-    LIMIT_S = 60,     /* ends what hangs: who is good comes, however late the machine lets it */
-    TIMEOUT_MS = 300, /* where what is disturbed may never come */
+    LIMIT_S = 60,     /* ends a test that hangs; a good peer comes earlier on any machine */
+    TIMEOUT_MS = 300, /* for changed data, which may never come */
     ELEMENTS = 40
 };
 
-/* What is left of the input. */
+/* The rest of the input. */
 struct noise {
     const uint8_t *data;
     size_t size;
@@ -73,7 +73,7 @@ static void try_member(struct noise n)
     if (endpoint_member_ok(&list[1])) {
         struct member m = endpoint_member(&list[1]);
         memcpy(m.address, endpoint_member(&members[1]).address, sizeof m.address);
-        m.port = htons(1); /* nobody is there */
+        m.port = htons(1); /* nobody listens at this port */
         memcpy(&list[1], &m, sizeof m);
     }
     int rc = muster_comm_form(endpoints[0], list, 2, 0, 9, 1, NULL, &comm, &err);
@@ -93,7 +93,7 @@ static int listen_here(struct sockaddr_un *ret, socklen_t *ret_bytes)
     return fd;
 }
 
-/* It comes in two pieces, of which the first byte says where. */
+/* Sends a hello in two pieces; the first byte of the input says where it is cut. */
 static void try_hello(struct noise n)
 {
     static struct arrivals arrivals;
@@ -133,7 +133,7 @@ static bool receive_all(int fd, void *to, size_t bytes)
     return bytes == 0 || recv(fd, to, bytes, MSG_WAITALL) == (ssize_t)bytes;
 }
 
-/* Where a piece is, for a reader that copies it itself. */
+/* Receives the place of a piece, for a reader that copies the piece itself. */
 static bool receive_place(int fd, size_t bytes)
 {
     struct region_place place;
@@ -179,7 +179,7 @@ static void try_asks(struct noise n)
     for (int i = 0; i < ROUND_TRIPS && (i == 0 || n.size > 0); i++) {
         struct region_ask ask = {.magic = REGION_MAGIC, .offset = 10, .bytes = 20};
         size_t part =
-            n.size > 0 && n.size < sizeof ask ? n.size : sizeof ask; /* the last is torn */
+            n.size > 0 && n.size < sizeof ask ? n.size : sizeof ask; /* the last request is torn */
         disturb(&n, &ask, sizeof ask);
         (void)send(fd, &ask, part, MSG_NOSIGNAL);
     }
@@ -213,7 +213,7 @@ static void *answer(void *context)
                                   .checksum = region_checksum(piece, ask.bytes)};
         disturb(n, &a, sizeof a);
         disturb(n, piece, ask.bytes);
-        size_t bytes = a.bytes < sizeof piece ? a.bytes : sizeof piece; /* as it says */
+        size_t bytes = a.bytes < sizeof piece ? a.bytes : sizeof piece; /* the size that it gives */
         more = send(fd, &a, sizeof a, MSG_NOSIGNAL) == sizeof a &&
                send(fd, piece, bytes, MSG_NOSIGNAL) == (ssize_t)bytes;
     }
@@ -240,7 +240,7 @@ static void try_answers(struct noise n)
 
 static _Thread_local struct noise *frames_noise;
 
-/* Linked in the place of sendmsg: in the other rank's thread frames are disturbed. */
+/* Linked in place of sendmsg: changes the frames that the other rank's thread sends. */
 ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
@@ -270,7 +270,7 @@ struct rank {
     struct noise frames;
     struct noise life;
     int channel;
-    bool good; /* neither rank is disturbed */
+    bool good; /* the data of both ranks is unchanged */
     int rc;
 };
 
@@ -284,7 +284,7 @@ static int reduce(struct muster_comm *comm, struct muster_err *err)
     return rc;
 }
 
-/* Rank 1's frames are disturbed, or what it says is followed by what nobody says. */
+/* Runs a rank: rank 1 sends changed frames, or sends stray bytes before them. */
 static void *be_rank(void *context)
 {
     struct rank *r = context;

@@ -2,7 +2,7 @@
  *
  * An input that starts with '{' is a view in JSON ({"now", "job", "pods", "services", "claims"}):
  * it is reconciled, and no invariant may be violated. Any other input is a list of events, four
- * bytes each, for a pod that is rebuilt from its own status now and then. */
+ * bytes each, for a pod that is sometimes rebuilt from its own status. */
 #include "base/buf.h"
 #include "base/doc.h"
 #include "control/control.h"
@@ -48,7 +48,7 @@ static void check_effects(const struct control_view *view, struct control_effect
     buf_done(&trace);
 }
 
-/* The same view gives the same effects: nothing is kept between steps. */
+/* Checks that the same view gives the same effects: nothing is kept between steps. */
 static void check_repeatable(const struct control_view *view, const struct control_effects *fx)
 {
     struct control_effects again;
@@ -265,7 +265,7 @@ static void try_choices(const uint8_t *data, size_t size)
     json_decref(doc);
 }
 
-/* The machine as a new agent would build it, told nothing but its status. */
+/* Builds the machine as a new agent would, from its status alone. */
 static struct pod *rebuild(struct pod *pod, json_t *object)
 {
     const struct pod_place place = {"fuzz", "127.0.0.1", "127.0.0.1"};

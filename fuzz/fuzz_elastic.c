@@ -1,5 +1,5 @@
-/* The cores of an elastic job, told whatever a broken or hostile process may say, in any order:
- * their invariants hold between steps. What they decide is for test/simulation. */
+/* The cores of an elastic job get any events of a broken or hostile process, in any order: their
+ * invariants hold between steps. test/simulation checks what the cores decide. */
 #include "commit/member.h"
 #include "invariant.h"
 #include "rendezvous/rendezvous.h"
@@ -8,7 +8,7 @@
 
 enum { PEERS = 4, EVENT_BYTES = 6 };
 
-/* Small numbers, so that events meet. */
+/* Returns a number near the value, so that events concern the same things. */
 static uint64_t near(uint64_t value, uint8_t byte)
 {
     return byte % 16 == 15 ? UINT64_MAX : value + byte % 16 - (value < 4 ? value : 4);

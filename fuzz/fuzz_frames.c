@@ -1,19 +1,20 @@
-/* Frames as they come over a connection: of an exec session (process/frame.h), and of a followed
- * log (cli/log/frames.h), in pieces of any size. */
+/* Frames as they come over a connection, in pieces of any size: those of an exec session
+ * (process/frame.h), and those of a followed log (cli/log/frames.h). */
 #include "cli/log/frames.h"
 #include "core/hash.h"
 #include "invariant.h"
 #include "pieces.h"
 #include "process/wire/frame.h"
 
-/* Where a reader that gets all at once, and one that gets pieces, are afterwards. */
+/* The state of a reader at the end: equal for all bytes at once and for pieces. */
 struct session {
     uint64_t sum; /* of kinds, lengths and bytes, in their order */
     size_t frames;
     bool refused;
 };
 
-/* What came so far lies in `held`, as with a connection that is read into a buffer. */
+/* Reads a session. Bytes that are not yet a frame are kept in `held`, like the buffer of a
+ * connection. */
 static struct session read_session(struct pieces p)
 {
     static char held[PIECES_BYTES_MAX];
@@ -57,7 +58,8 @@ static void on_data(void *context, uint64_t offset, int64_t unix_ms, const char 
                     size_t count)
 {
     struct log *log = context;
-    for (size_t i = 0; i < count; i++) { /* each byte has its place, however it came */
+    for (size_t i = 0; i < count;
+         i++) { /* each byte has the same place in any division into pieces */
         uint64_t place = offset + i;
         log->sum = hash_bytes(log->sum, &place, sizeof place);
         log->sum = hash_bytes(log->sum, &unix_ms, sizeof unix_ms);

@@ -1,7 +1,7 @@
 /* Hostile bytes as a job file: read, checked, printed, read again.
  *
- * Beside crashes and leaks it checks two invariants: what yaml_print writes reads back as the same
- * document, and an object that was found free of errors can be read into struct job. */
+ * Besides crashes and leaks it checks two invariants: the output of yaml_print is read back as the
+ * same document, and an object in which no error was found can be read into struct job. */
 #include "base/buf.h"
 #include "invariant.h"
 #include "job/check/check.h"

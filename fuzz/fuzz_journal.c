@@ -1,10 +1,11 @@
-/* A journal from a disk: what is read was written so, and a record that follows it is read, too. */
+/* A journal from a disk: a record that can be read is written again as the same bytes, and a record
+ * that is appended is read, too. */
 #include "coordinator/journal/format.h"
 #include "invariant.h"
 
 enum { MOST = 1 << 16 };
 
-/* Written again it is the same bytes. */
+/* Writes a record again: the bytes are the same. */
 static void check_record(const uint8_t *data, size_t start, const struct journal_record *record)
 {
     uint8_t head[JOURNAL_HEAD_BYTES];
@@ -14,7 +15,7 @@ static void check_record(const uint8_t *data, size_t start, const struct journal
     invariant(record->bytes[record->count] == journal_end_mark, "and its end mark them", "");
 }
 
-/* Where a journal ends, torn or well, goes on. */
+/* Appends a record where the journal ends, torn or not. */
 static void append(const uint8_t *data, size_t end)
 {
     static uint8_t longer[MOST + JOURNAL_AROUND_BYTES];

@@ -1,5 +1,5 @@
-/* -o jsonpath and -o custom-columns: the first line is a template, the rest the JSON it is for; the
- * template is read as columns, too. */
+/* -o jsonpath and -o custom-columns: the first line is a template, the rest is the JSON that it is
+ * applied to; the template is also read as columns. */
 #include "base/buf.h"
 #include "base/doc.h"
 #include "cli/show/custom_columns.h"

@@ -1,12 +1,12 @@
-/* Kubeconfigs of strangers: read, merged, and turned into a target. The first byte says where the
- * second file begins. */
+/* Hostile kubeconfigs: read, merged, and turned into a target. The first byte says where the second
+ * file begins. */
 #include "base/cleanup.h"
 #include "invariant.h"
 #include "kube/config/kubeconfig.h"
 
 #include <string.h>
 
-/* libfyaml 0.7.12 loses a buffer for some scalars in single quotes; that is not ours to find. */
+/* libfyaml 0.7.12 loses a buffer for some scalars in single quotes; this leak is not reported. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {

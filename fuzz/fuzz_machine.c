@@ -1,8 +1,9 @@
-/* What the controller finds on its machine: files of MUSTER_HOME after a crash or an editor, and
- * what the system says.
+/* The data that the controller finds on its machine: files of MUSTER_HOME that a crash or an editor
+ * has left, and files of the system.
  *
- * '{': placement.json; '[': the job and the pods of a run of the history, an image mapping and the
- * Services of a job; else the first byte says: /etc/hosts, lists of GPUs, /proc/PID/cgroup. */
+ * An input that starts with '{' is placement.json; one that starts with '[' is the job and the pods
+ * of a run of the history, an image mapping and the Services of a job. Otherwise the first byte
+ * chooses among /etc/hosts, lists of GPUs and /proc/PID/cgroup. */
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/file.h"
@@ -32,7 +33,7 @@ static void start(void)
     (void)atexit(remove_folder);
 }
 
-/* Not file_write: a flush for every input is too slow. */
+/* Writes a file without file_write, whose flush for every input is too slow. */
 static void write_whole(const char *name, const char *text)
 {
     muster_auto(free) char *path = file_join(folder, name);
@@ -111,7 +112,8 @@ static void find_command(const json_t *job, const json_t *container)
     invariant(r < 0 || !words || json_array_size(words) > 0, "an entrypoint has words", "");
 }
 
-/* A line has the address and four names; a line break in a name would make a line of its own. */
+/* Checks the number of lines: each has the address and four names, and a line break in a name would
+ * add a line. */
 static void add_services(const json_t *services)
 {
     muster_auto(free) char *text = hosts_text("", NULL, 0, services);

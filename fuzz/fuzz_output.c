@@ -1,9 +1,9 @@
-/* What ranks print, and what their memory and their stacks say: read by the command line and the
- * supervisor, written by programs of users.
+/* The output of ranks, their memory and their stacks: written by programs of users, read by the
+ * command line and the supervisor.
  *
  * The first byte says what the rest is: a log on a screen, logs to be merged, lines with
- * checkpoints or with what has a hint, Python's stacks, a flight record; or, where it begins with
- * '[', a report of stacks. */
+ * checkpoints or with text that has a hint, Python's stacks, or a flight record. An input that
+ * begins with '[' is a report of stacks. */
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/file.h"
@@ -20,7 +20,7 @@
 
 enum { MOST = 1 << 16, OUT_BYTES_MAX = 64 << 20, SOURCES = 3, NAME_BYTES = 128 };
 
-/* What is left of the input. */
+/* The rest of the input. */
 struct rest {
     const char *bytes;
     size_t size;
@@ -56,7 +56,7 @@ static void check_last_lines(const struct log_view_stream *stream)
     }
 }
 
-/* Each step is a byte: which log, and what happens to it. */
+/* Shows logs. Each step is a byte, which chooses a log and an event of it. */
 static void show_logs(struct rest rest)
 {
     struct buf out;
@@ -97,7 +97,7 @@ static void show_logs(struct rest rest)
 
 /* ---- a merge ---- */
 
-/* Of the bytes of one log, in their order. */
+/* Hashes of the bytes of one log, in their order. */
 struct sum {
     uint64_t in, out;
 };
@@ -178,7 +178,7 @@ static void read_stacks(char *text)
     invariant(strlen(text) <= before, "nothing is added", "");
 }
 
-/* The record lies in memory that its writer goes on writing: any bytes may be in it. */
+/* Reads a flight record, which may contain any bytes, because its writer may still change it. */
 static void read_flight(struct rest rest)
 {
     struct flight flight;

@@ -1,8 +1,8 @@
-/* Patches of all three kinds, what `apply` sends, and who owns the fields of what is applied on the
- * server. Input: three lines of JSON: the document, the patch, the document as it was applied last.
+/* Patches of all three kinds, the patch that `apply` sends, and the owners of fields in server-side
+ * apply. Input: three lines of JSON: the document, the patch, the document as it was applied last.
  *
- * Nothing that was passed in changes, and a merge patch done twice does no more than once. Who has
- * applied something may apply it again, which changes nothing; others cannot change it unseen. */
+ * No argument is changed, and a merge patch applied twice has the same result as once. An owner may
+ * apply the same again, which changes nothing; others cannot change its fields without notice. */
 #include "api/patch/fields.h"
 #include "api/patch/merge.h"
 #include "api/patch/owners.h"
@@ -40,7 +40,7 @@ static const struct owner one = {"one", "Apply", "", "v1", "2026-01-01T00:00:00Z
 static const struct owner two = {"two", "Apply", "", "v1", "2026-01-01T00:00:01Z"};
 static const struct owner edit = {"edit", "Update", "", "v1", "2026-01-01T00:00:02Z"};
 
-/* What `owner` applies to the document; NULL: there were conflicts. */
+/* Applies an object to the document for `owner`; returns NULL if there were conflicts. */
 static json_t *apply(const json_t *before, const json_t *applied, const struct owner *owner,
                      bool force)
 {
@@ -83,7 +83,7 @@ static void update(const json_t *before, const json_t *patch)
     json_decref(after);
 }
 
-/* `one` creates the document, `two` applies to it, `one` what is its own again, somebody edits. */
+/* `one` creates the document, `two` applies to it, `one` takes its fields back, somebody edits. */
 static void try_owners(const json_t *doc, const json_t *applied, const json_t *other)
 {
     muster_auto(doc) json_t *begun = json_deep_copy(doc);

@@ -1,8 +1,9 @@
-/* What lies on disk after a crash, or after somebody's editor: a container's log and its index, its
- * spec and its records.
+/* Files on disk that a crash or an editor has left: a container's log and its index, its spec and
+ * its records.
  *
- * '{': a spec, and a message's line. '=': an environment. Anything else is a log: how long the
- * index is, three bytes of options, then the index and the bytes of its only segment. */
+ * An input that starts with '{' is a spec, and a message's line; with '=', an environment. Anything
+ * else is a log: the length of the index, three bytes of options, then the index and the bytes of
+ * its only segment. */
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/file.h"
@@ -27,7 +28,7 @@ static void remove_folder(void)
     (void)file_remove(folder, NULL);
 }
 
-/* Not file_write: a flush for every input is too slow. */
+/* Writes a file without file_write, whose flush for every input is too slow. */
 static void write_whole(const char *name, const void *bytes, size_t count)
 {
     muster_auto(free) char *path = file_join(folder, name);
@@ -106,7 +107,7 @@ static void try_spec(const uint8_t *data, size_t size)
     }
 }
 
-/* An environment: what is a list is merged with itself to itself, less what comes twice. */
+/* Parses an environment; its lists, merged with themselves, have each name once. */
 static void try_variables(const char *bytes, size_t count)
 {
     struct variables v = {0};

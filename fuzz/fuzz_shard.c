@@ -1,7 +1,7 @@
-/* A snapshot from a disk, and the events of workers that lie: a state that was restored or made
- * keeps its invariants (shard_check) whatever follows.
+/* A snapshot from a disk, and events of workers that lie: a state that was restored or made keeps
+ * its invariants (shard_check) whatever follows.
  *
- * The first byte: how many bytes are a snapshot. The rest are events of six bytes each. */
+ * The first byte is the size of the snapshot. After the snapshot come events of six bytes each. */
 #include "invariant.h"
 #include "shard/shard.h"
 
@@ -26,7 +26,7 @@ static struct shard_state *make(void)
     return state;
 }
 
-/* What a snapshot says comes back from it. */
+/* Saves the state as a snapshot, which can be restored. */
 static void save_again(const struct shard_state *state)
 {
     struct shard_state *again = NULL;

@@ -1,5 +1,5 @@
-/* The frames of a SPDY/3.1 client: they are the same in whatever pieces they come, and what they
- * say lies within what was read. */
+/* The frames of a SPDY/3.1 client: they are the same in pieces of any size, and they refer only to
+ * bytes that were read. */
 #include "core/hash.h"
 #include "invariant.h"
 #include "pieces.h"

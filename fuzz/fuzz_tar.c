@@ -1,11 +1,11 @@
-/* An archive as it comes from a pod of somebody's image (cli/copy/tar.h), in pieces of any size. */
+/* An archive as a pod of any image may send it (cli/copy/tar.h), in pieces of any size. */
 #include "cli/copy/tar.h"
 #include "core/hash.h"
 #include "invariant.h"
 #include "pieces.h"
 
 struct heard {
-    uint64_t sum; /* of all that was told, in its order */
+    uint64_t sum; /* of all entries and bytes, in their order */
     uint64_t left;
     bool in_file;
 };

@@ -1,6 +1,7 @@
 /* The small languages: shell words, times, quantities, selectors, protobuf, cut text.
  *
- * The first byte says which. Where one of ours writes what another reads, the two must agree. */
+ * The first byte chooses among them. Where one function writes what another reads, they must agree.
+ */
 #include "api/protobuf/protobuf.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -17,7 +18,7 @@
 
 enum { QUOTED_BYTES_MAX = 1 << 20 };
 
-/* As a shell needs it to read one word. */
+/* Returns the text quoted, so that a shell reads it as one word. */
 static char *quote(const char *text)
 {
     struct buf out;

@@ -1,7 +1,8 @@
-/* What the command line makes of a user's words and of a server's objects.
+/* A user's words and a server's objects, as the command line handles them.
  *
- * JSON ({"object", "pods", "events"}) is described, judged and printed as a table. Anything else is
- * a command line: the verb and its words, one a line; or, beginning with '#', an --env-file. */
+ * JSON ({"object", "pods", "events"}) is described, judged and printed as a table. An input that
+ * begins with '#' is an --env-file. Anything else is a command line: the verb and its words, one
+ * per line. */
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/doc.h"

@@ -1,5 +1,5 @@
-/* The answer to a watch, in pieces whose lengths the input says, and the machine behind it: the
- * same bytes in one piece give the same events. */
+/* The answer to a watch, in pieces of lengths that the input gives, and the state machine that
+ * takes it: the same bytes in one piece give the same events. */
 #include "invariant.h"
 #include "kube/wire/answer.h"
 #include "kube/wire/follow.h"

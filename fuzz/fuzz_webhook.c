@@ -1,5 +1,6 @@
-/* What an API server, or somebody who found the port, sends to a webhook. Input: JSON, taken as a
- * job, as a review of either kind, and its text as a list of images and as the name of one. */
+/* Requests to a webhook, of an API server or of anybody who found the port. Input: JSON, which is
+ * taken as a job and as a review of each kind; its text is taken as a list of images and as the
+ * name of an image. */
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "invariant.h"
@@ -8,7 +9,7 @@
 
 #include <string.h>
 
-/* By way of an old version and back; then again, which changes nothing any more. */
+/* Converts a job to an old version and back; then again, which changes nothing more. */
 static void convert_there_and_back(const json_t *job, const char *version)
 {
     muster_auto(doc) json_t *before = json_deep_copy(job);

@@ -1,4 +1,4 @@
-/* What a client sends over a WebSocket: frames (websocket/codec.h), in pieces of any size. */
+/* Frames that a client sends over a WebSocket (websocket/codec.h), in pieces of any size. */
 #include "core/hash.h"
 #include "invariant.h"
 #include "pieces.h"

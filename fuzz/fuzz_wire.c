@@ -1,5 +1,5 @@
-/* Frames of an elastic job's coordinator and members: what is read is written as the same bytes,
- * and the room that is said to be enough is. */
+/* Frames of an elastic job's coordinator and members: a message that can be read is written as the
+ * same bytes, and WIRE_ROOM_BYTES is enough room to read it. */
 #include "invariant.h"
 #include "wire/wire.h"
 
@@ -29,7 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static uint8_t frame[MOST];
     uint32_t length = (uint32_t)size;
     try_frame(data, size);
-    memcpy(frame, &length, sizeof length); /* and with a length that fits, or nearly all is lost */
+    memcpy(frame, &length,
+           sizeof length); /* again with the right length: most inputs have a wrong one */
     memcpy(frame + WIRE_LENGTH_BYTES, data, size);
     try_frame(frame, size + WIRE_LENGTH_BYTES);
     int64_t bytes = wire_frame_bytes(data, size, WIRE_FIRST_MAX, NULL);

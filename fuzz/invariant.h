@@ -1,5 +1,5 @@
-/* What the fuzzers share: an invariant that must hold whatever the input, and what is not ours to
- * find. */
+/* What the fuzzers share: an invariant that must hold for every input, and known leaks of others
+ * that are not reported. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,7 +18,7 @@ static inline void invariant(bool kept, const char *what, const char *detail)
     }
 }
 
-/* libfyaml 0.7.12 loses 2 KiB for a scalar in single quotes with nine escaped ones in a row. */
+/* libfyaml 0.7.12 loses 2 KiB for a scalar in single quotes with nine quotes in a row. */
 static inline bool libfyaml_leaks(const uint8_t *data, size_t size)
 {
     static const char row[] = "'''''''''";

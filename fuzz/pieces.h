@@ -1,5 +1,5 @@
-/* What comes over a connection: a reader that gets the bytes in pieces must end where one ends that
- * gets them all at once. */
+/* The bytes of a connection, in pieces: a reader that gets them in pieces must end in the same
+ * state as a reader that gets them all at once. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,7 +14,8 @@ struct pieces {
     size_t step; /* bytes of a piece, at least 1 */
 };
 
-/* Input: how many bytes come at once, then the bytes. false: too few or too many for a run. */
+/* Reads the input: how many bytes come at once, then the bytes. Returns false if there are too few
+ * or too many bytes for a run. */
 static inline bool pieces_read(const uint8_t *data, size_t size, struct pieces *ret_whole,
                                struct pieces *ret_torn)
 {
@@ -27,7 +28,7 @@ static inline bool pieces_read(const uint8_t *data, size_t size, struct pieces *
     return true;
 }
 
-/* How many bytes come next, when `at` bytes have come. */
+/* Returns how many bytes come next, after `at` bytes. */
 static inline size_t pieces_next(const struct pieces *p, size_t at)
 {
     return p->size - at < p->step ? p->size - at : p->step;

@@ -1,6 +1,6 @@
-"""Found on the PYTHONPATH prefix that `muster run` sets: backends "muster" and "mpi", and MUSTER_BACKEND, without a
-change to the script, and stacks for `muster stacks`. Nothing of torch is loaded here. Another sitecustomize further down
-the path runs as if this one were not there.
+"""Installs the backends "muster" and "mpi", MUSTER_BACKEND, and stacks for `muster stacks`, without a change to the
+script. Python finds this module in the folder that `muster run` puts first on PYTHONPATH. It does not load torch. Another
+sitecustomize further down the path runs as if this one did not exist.
 """
 import importlib.machinery
 import os
@@ -26,8 +26,8 @@ _STACKS_SIGNAL = 47  # src/process/stack/python.h
 
 
 def _wait_to_be_asked(begun):
-    """A thread that the signal is sent to, so that it interrupts nobody else: C code that takes an interrupted poll for
-    an error (TCPStore of torch 1.13 does) never sees it. It takes no other signal.
+    """Runs in the thread that the signal is sent to, so that the signal interrupts no other thread: C code that takes an
+    interrupted poll for an error (TCPStore of torch 1.13 does) never sees it. The thread takes no other signal.
     """
     import _signal
     import _thread
@@ -51,15 +51,15 @@ def _start_waiting():
             _thread.start_new_thread(_wait_to_be_asked, (begun,))
         finally:
             _thread.stack_size(size)
-        begun.acquire(timeout=1)  # C code that never gives the GIL back would keep the thread from telling its name
-    except Exception:  # no start and no fork fails for want of stacks: `muster stacks` says that there are none
+        begun.acquire(timeout=1)  # C code that never releases the GIL would keep the thread from setting its name
+    except Exception:  # without the thread, the program runs and forks as usual, and `muster stacks` says that there are no stacks
         pass
 
 
 def _answer_with_stacks():
-    """On the signal faulthandler, in C and whoever holds the GIL, writes the stacks of all threads into a file in
-    memory, which the job's supervisor finds by its name among our descriptors. Children that are forked answer as well;
-    what is executed does not.
+    """Lets faulthandler write the stacks of all threads when the signal comes: in C, whichever thread holds the GIL, and
+    into a file in memory, which the job's supervisor finds by its name among our descriptors. Forked children answer as
+    well; programs that they execute do not.
     """
     import _signal  # not signal, which loads enum: 4 ms
     import faulthandler
