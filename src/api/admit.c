@@ -1,6 +1,6 @@
 /* Checks what may be stored: metadata, and the rules of each kind.
  *
- * Everything wrong is said at once, as problems with field paths. Jobs go through
+ * All mistakes are reported at once, as problems with field paths. Jobs are checked by
  * job/check/check.h.
  *
  * Layer: services. Source: k8s.io/apimachinery validation.

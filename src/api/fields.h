@@ -1,8 +1,8 @@
-/* Refuses, or warns of, fields that do not exist and keys that are there twice, as
- * ?fieldValidation=Ignore|Warn|Strict says. Warn, as on a cluster, when nothing is said.
+/* Refuses unknown fields and duplicate keys, or warns of them, as the query
+ * ?fieldValidation=Ignore|Warn|Strict says. The default is Warn, as on a cluster.
  *
- * Both are problems marked `strict` (job/problem.h): unknown fields by job_check, duplicates by
- * fields_parse. What the query says is read by options.c.
+ * Both are problems marked `strict` (job/problem.h): unknown fields are found by job_check,
+ * duplicates by fields_parse. options.c reads the query.
  *
  * Layer: services. Source: k8s.io/apimachinery, strict decoding.
  */

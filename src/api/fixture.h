@@ -1,4 +1,4 @@
-/* An API without sockets, for tests: requests in, replies collected in memory.
+/* An API without sockets, for tests: requests are handed in, replies are collected in memory.
  *
  * Tests only. */
 #pragma once

@@ -1,5 +1,5 @@
-/* The options of a request: what a query, or a DeleteOptions body, may say, and how an API server
- * refuses what it may not. All that is wrong is said at once.
+/* The options of a request: which ones a query or a DeleteOptions body may have, and how an API
+ * server refuses the others. All mistakes are reported at once.
  *
  * Layer: services. Source: k8s.io/apimachinery, validation of ListOptions, CreateOptions,
  * UpdateOptions, PatchOptions and DeleteOptions.

@@ -2,7 +2,7 @@
  * the verb.
  *
  * A check returns 0, or MUSTER_EDATA with call->refusal and the problems, or MUSTER_EINVAL. It
- * reads what verbs go by: call->dry_run, call->fields, and of a deletion call->body.
+ * reads what verbs need: call->dry_run, call->fields, and for a deletion call->body.
  *
  * Layer: services.
  */

@@ -1,5 +1,5 @@
-/* A Table of objects, as kubectl prints it, and an object of which there is only its metadata: the
- * two forms in which it is not whole. Both of meta.k8s.io, in the version that `api_version` names.
+/* The two forms in which an object is not whole: a Table of objects, as kubectl prints it, and an
+ * object with its metadata only. Both are of meta.k8s.io, in the version that `api_version` names.
  *
  * Layer: services. Source: meta.k8s.io/v1 Table, PartialObjectMetadata.
  */

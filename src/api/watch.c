@@ -1,7 +1,7 @@
 /* Watch: a stream of ADDED, MODIFIED, DELETED and BOOKMARK events, a JSON object a line.
  *
- * A watcher that reads too slowly for its bounded queue is ended; its client lists anew, as it must
- * after any end of a watch.
+ * A watcher that reads too slowly for its bounded queue is ended; its client lists again, as it
+ * must after any end of a watch.
  *
  * Layer: services. Ownership: a watcher lives until its client leaves or its time is over; its
  * timer a little longer.

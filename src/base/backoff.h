@@ -1,5 +1,5 @@
-/* The kubelet's crash loop back-off: the first restart comes at once, then 10 s doubled up to 300
- * s; what ran for 600 s starts again from the beginning.
+/* The kubelet's crash loop back-off: the first restart comes at once, the next after 10 s, and the
+ * delay doubles up to 300 s. A container that ran for 600 s begins again without a delay.
  *
  * Layer: base. Pure.
  */

@@ -1,4 +1,4 @@
-/* See base64.h. GnuTLS does the work; its memory is its own, so that what it returns is copied. */
+/* See base64.h. GnuTLS does the work; its result is copied, since it has its own allocator. */
 #include "base/base64.h"
 
 #include "base/err.h"

@@ -1,4 +1,4 @@
-/* Errors that everybody has. Layer: base; see include/muster/err.h. */
+/* The errors of all layers. Layer: base; see include/muster/err.h. */
 #pragma once
 
 #include <muster/err.h>

@@ -1,4 +1,4 @@
-/* MUSTER_HOME: the one folder where muster keeps its state, and the names of what lies in it.
+/* MUSTER_HOME: the one folder where muster keeps its state, and the names of its files.
  *
  *     store.db          the objects                      api.sock     the API for our own verbs
  *     jobs/UID/…        a job's containers and logs       server.json  address of the TLS API

@@ -1,8 +1,9 @@
-/* A log that a program's standard error is, or its child's: it cannot be cut while somebody writes
- * into it, so one that has become too long is put aside whole, and a new one begins.
+/* A log file that is the standard error of a program or of its child. It cannot be cut while a
+ * process writes into it, so a log that has become too long is put aside whole, and a new one
+ * begins.
  *
- * Layer: base (does I/O; not for pure code). Thread-safe. A process that holds the old one open
- * still writes into that.
+ * Layer: base (does I/O; not for pure code). Thread-safe. A process that has the old file open
+ * still writes into it.
  */
 #pragma once
 

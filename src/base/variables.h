@@ -2,9 +2,9 @@
  *
  *     "NAME=value\0" … "\0" "NAME=value\0" …
  *
- * Before the empty entry stands what the shell had, after it what was asked for by name (-e,
- * --env-file), which wins over a job's file. Names and values are any bytes but NUL: a kernel asks
- * for no more, and JSON could not hold them.
+ * Before the empty entry are the variables of the shell, after it those that were given by name
+ * (-e, --env-file), which override a job's file. Names and values are any bytes but NUL: the kernel
+ * demands nothing else, and JSON could not hold them.
  *
  * Layer: base (variables_read does I/O; the rest is pure). Ownership: variables_done; entries point
  * into `bytes`.

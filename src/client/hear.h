@@ -1,4 +1,4 @@
-/* Handles messages of the coordinator: they are told to the member's core. */
+/* Handles messages of the coordinator: hands them to the member's core. */
 #pragma once
 
 #include "client/worker.h"

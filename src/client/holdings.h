@@ -1,10 +1,10 @@
-/* What a worker has of a data set by leases: shards that were granted, fetched, and reported, until
- * the coordinator has them durable.
+/* The shards that a worker by leases has: granted, fetched, or reported, until they are durable at
+ * the coordinator.
  *
  *     granted   LEASED brought it           fetch          → fetched
  *     fetched   the user works on it        report, fail   → reported
- *     reported  of the next DONE            holdings_next  → sent, where none is under way
- *     sent      of the DONE under way       RECEIPT        → forgotten
+ *     reported  part of the next DONE       holdings_next  → sent, if no DONE is under way
+ *     sent      part of the DONE under way  RECEIPT        → forgotten
  *
  * Layer: worker (part of libmuster). Pure. Memory: holdings_init/done. Thread: one at a time.
  */

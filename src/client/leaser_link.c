@@ -1,6 +1,6 @@
-/* A worker by leases: its thread, the connection, and what the coordinator says. See leaser.h. A
- * connection begins with HELLO and ENROLL; one that fails is made anew, at once, then after 10 ms,
- * up to 150. */
+/* A worker by leases: its thread, the connection, and the coordinator's messages. See leaser.h. A
+ * connection begins with HELLO and ENROLL; one that fails is made again, first at once, then after
+ * delays that grow from 10 ms to 150 ms. */
 #include "client/leaser.h"
 
 #include "client/worker.h"

@@ -1,4 +1,4 @@
-/* Exchanges what every member shows the others before anything is summed (rule 1 of
+/* Exchanges the manifests, which every member shows the others before anything is summed (rule 1 of
  * docs/step-commit.md). The records follow from the version and the plan.
  *
  * Layer: worker (part of libmuster). Thread: the user's, without the job's mutex.

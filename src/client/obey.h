@@ -1,5 +1,5 @@
-/* What happened is told to the member's core, and what the core says is done: at once what concerns
- * the coordinator and the region, the rest by whose turn it is (struct todo, abort_wanted).
+/* Hands events to the member's core and carries out its effects: those for the coordinator and the
+ * region at once, the others later, in the thread that they are for (struct todo, abort_wanted).
  *
  * Layer: worker (part of libmuster). Thread: any; the job's mutex is held.
  */

@@ -1,5 +1,5 @@
-/* The functions of muster/elastic.h for passes and steps: what is to be computed, and what came of
- * it. Layer: worker (part of libmuster). Thread: the user's.
+/* The functions of muster/elastic.h for passes and steps: what is to be computed, and the results.
+ * Layer: worker (part of libmuster). Thread: the user's.
  */
 #include "client/generation.h"
 #include "client/obey.h"

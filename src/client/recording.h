@@ -1,5 +1,5 @@
-/* What a worker's core is told and answers, and the passes that it hands out, in its recording
- * (core/recording.h); without one, nothing.
+/* Writes the events and answers of a worker's core, and the passes that it hands out, into its
+ * recording (core/recording.h), if it has one.
  *
  * Layer: worker (part of libmuster). Thread: any; the job's mutex is held.
  */

@@ -1,9 +1,10 @@
-/* Checkpoints are written while training goes on. One member writes, rank 0: the state of a version
- * is copied by a thread of its own while the user computes, as nobody writes it then, and goes to
- * the disk from the copy. The coordinator is told; what it has in its journal it tells all members.
+/* Writes checkpoints while training goes on. One member writes them, rank 0. A separate thread
+ * copies the state of a version while the user computes, because the state does not change then,
+ * and writes the copy to the disk. The member then tells the coordinator, which puts the checkpoint
+ * into its journal and announces it to all members.
  *
  *     IDLE      the user's thread has updated the model, and one is due         COPYING
- *     COPYING   the thread has copied it; a write to the model waits    WRITING
+ *     COPYING   the thread has copied it; a write to the model waits            WRITING
  *     WRITING   it is on the disk, or could not be written                      IDLE
  *
  * Layer: worker (part of libmuster). Thread: as said; the job's mutex is held.

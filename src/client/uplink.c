@@ -1,6 +1,6 @@
-/* See uplink.h. A connection begins with HELLO and DATASET; from then on what is heard is told to
- * the core. One that fails is made anew: at once, then after 10 ms, up to 150. What a
- * former coordinator's process says, of an older term, is not believed.
+/* See uplink.h. A connection begins with HELLO and DATASET; later messages are handed to the core.
+ * A connection that fails is made again, first at once, then after delays that grow from 10 ms to
+ * 150 ms. Messages of a former coordinator process, which have an older term, are ignored.
  */
 #include "client/uplink.h"
 

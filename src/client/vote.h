@@ -1,7 +1,7 @@
-/* Whether all workers have the same state: each so many steps its digest goes with the manifest,
- * and all see all of them. A worker whose digest differs from most has a bit that changed by
- * itself: its passes are dropped, and it reads the state from the others. When two workers differ,
- * nobody knows which one is right: the job fails.
+/* Checks whether all workers have the same state: at an interval of some steps the manifest has a
+ * digest of it, and every worker sees the digests of all. In a worker whose digest differs from
+ * most, a bit has changed by itself: its passes are dropped, and it reads the state from the
+ * others. When two workers differ, it is unknown which one is right: the job fails.
  *
  * Layer: worker (part of libmuster). Thread: the user's; the job's mutex is held, but by
  * vote_count.

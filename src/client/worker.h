@@ -1,9 +1,9 @@
 /* A worker's part in an elastic job, as the files of this folder share it.
  *
  * Two threads: the user's, which computes, forms communicators, reduces and reads state; and the
- * link's, which talks with the coordinator at any time. Both tell the member's core (commit/
- * member.h) what happened, under the mutex, and do what it says (obey.h): the link's thread sends,
- * closes and aborts; the user's thread finds in `todo` what is left to it.
+ * link's, which talks with the coordinator at any time. Both hand events to the member's core
+ * (commit/member.h), under the mutex, and carry out its effects (obey.h): the link's thread sends,
+ * closes and aborts; `todo` has the work for the user's thread.
  *
  * Layer: worker (part of libmuster). Memory: muster_elastic_open/close. Thread: as said; what the
  * mutex guards is marked.

@@ -1,7 +1,7 @@
 /* Mistakes that tests plant into the protocol, to see that they are found. The shipped code is
- * compiled without MUSTER_PLANTED: PLANTED() is false there, and nothing of it is left.
+ * compiled without MUSTER_PLANTED: there PLANTED() is always false, and the mistakes are removed.
  *
- * Each of them was made in some draft of the protocol. Layer: pure. Thread: the test's.
+ * Each mistake was made in some draft of the protocol. Layer: pure. Thread: the test's.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
-/* What watches have shown: jobs whole, and of pods, Services and claims what the core reads
- * (control/projection). Everything is packed: one allocation an object, its document as text, which
- * becomes a tree for a step only.
+/* The objects that watches have shown: whole jobs, and those parts of pods, Services and claims
+ * that the core reads (control/projection). Each object is one allocation, with its document as
+ * text, which becomes a tree only for a step.
  *
  * Pods and Services are found by the uid of the job that controls them, claims by their namespace.
- * What is controlled by no PyTorchJob is not kept.
+ * Objects that no PyTorchJob controls are not kept.
  *
  * Layer: pure. Ownership: cache_init/cache_done; what it returns is borrowed until the next change,
  * trees are new references.

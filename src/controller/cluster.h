@@ -8,20 +8,21 @@
  * Requests
  *  1. send never calls `done` from within itself, nor from within cancel, watch or unwatch. `done`
  *     is called once for each request, but not after cancel, nor after the back end was closed,
- * which cancels all. Requests may overtake each other: a caller that needs an order waits for the
- * answer. What send is given is the caller's; the back end copies or references what it needs (a
- * body may not be changed until the answer).
- *  2. `code` and `reason` say what the server said: table below. Where no server answered, the code
- *     is MUSTER_EUNAVAIL or MUSTER_ETIMEDOUT, the reason is "".
+ *     which cancels all requests. Requests may overtake each other: a caller that needs an order
+ *     waits for the answer. The arguments of send stay the caller's; the back end copies or
+ *     references what it needs (a body may not be changed until the answer).
+ *  2. `code` and `reason` are the server's answer, see the table below. If no server answered, the
+ *     code is MUSTER_EUNAVAIL or MUSTER_ETIMEDOUT, and the reason is "".
  *  3. `unsure` is true when a write that failed may have been carried out all the same (the
  *     connection broke after the request was sent, the time ran out, a 5xx from a proxy, 504). A
- *     back end repeats a write by itself only where it is sure that it was not carried out (refused
- *     connection, 429), or where the server asks for it (5xx with Retry-After), which may have
- *     carried it out: `repeated`. It repeats reads as it likes. All of that ends with `timeout_ms`.
+ *     back end repeats a write by itself only if it is sure that the write was not carried out
+ *     (refused connection, 429), or if the server asks for it (5xx with Retry-After). In the second
+ *     case the server may have carried it out before, and `repeated` is true. Reads may be repeated
+ *     at any time. All tries end after `timeout_ms`.
  *  4. Preconditions are the server's: a replace whose body has a resourceVersion, a delete with uid
  *     or version, a patch whose body has metadata.uid or resourceVersion. The back end adds none,
  *     and takes none away.
- *  5. cancel: the request may have been carried out, may be yet, or never.
+ *  5. After cancel, the request may have been carried out, or may still be, or never is.
  *
  * Answers of an API server that callers must expect
  *     code               HTTP reason                     note
@@ -42,7 +43,7 @@
  *     MUSTER_EUNAVAIL    500, 503  InternalError, ServiceUnavailable …  webhooks that cannot be
  *                                                        reached, a full etcd
  *     MUSTER_ETIMEDOUT   504  Timeout, ServerTimeout     unsure
- *     MUSTER_EPROTO      an answer that is no JSON object, or too large
+ *     MUSTER_EPROTO      an answer that is not a JSON object, or is too large
  *  A delete that succeeds may give the object as it is now (deletionTimestamp: its grace runs, or a
  *  finalizer holds it), the object as it was last, or only a Status: whether it is gone is known
  *  from a watch or a get, never from the answer.
@@ -50,18 +51,19 @@
  * Watches
  *  6. A watch lists, then follows, for ever. Its callbacks are
  *         BEGIN (OBJECT…) SYNCED (OBJECT | GONE | BOOKMARK | TROUBLE)… and again BEGIN … SYNCED
- *     A cut connection is resumed from the last version, unseen. When the server has forgotten that
- *     version (410), a new BEGIN comes: what is not among its OBJECTs is gone, and there is no GONE
- *     for it. A listing that breaks off begins again with BEGIN.
+ *     A cut connection is resumed from the last version, without a callback. When the server has
+ *     forgotten that version (410), a new BEGIN comes: an object that is not in the new listing no
+ *     longer exists, and there is no GONE for it. A listing that breaks off begins again with
+ *     BEGIN.
  *  7. Between two BEGINs the versions of one object never decrease; the same one may come twice.
- *     States may be left out, the last one never is. Each listing is a consistent read: not older
- *     than what this watch, or an answer to this cluster's requests, has shown before.
+ *     States may be left out, but never the last one. Each listing is a consistent read: it is not
+ *     older than the state that this watch, or an answer to this cluster's requests, showed before.
  *  8. Nothing is guaranteed from one watch to another: pods may be newer or older than their job.
- *  9. TROUBLE says why nothing comes at present (no right, no server); the back end goes on trying,
+ *  9. TROUBLE says why no news come at present (no right, no server); the back end keeps trying,
  *     with growing and random pauses.
- * 10. ANSWERED may come at any time, and says of no object anything; what was in TROUBLE for want
- * of a server has one again.
- * 11. Callbacks may call anything of this interface, unwatch of the same watch too.
+ * 10. ANSWERED may come at any time, and is not about an object; a watch that was in TROUBLE
+ *     because no server answered has one again.
+ * 11. Callbacks may call any function of this interface, also unwatch of the same watch.
  */
 #pragma once
 

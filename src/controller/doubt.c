@@ -1,7 +1,8 @@
-/* Writes whose answers were lost, or that the server had sent once more: whether they were carried
- * out is seen later, in the cache, or by the next try, which finds that it is done. Then they are
- * told and counted, once, as if they had been answered. What is kept is copied or referenced until
- * it is seen, the same is done anew, or its job is gone. See internal.h.
+/* Keeps writes that are in doubt: their answers were lost, or the server asked for another try. The
+ * cache shows later whether such a write was carried out, or the next try finds that it was. Then
+ * the write is reported and counted once, as if it had been answered. A doubt holds copies or
+ * references; it is kept until the write is seen, the same write is made again, or the job is gone.
+ * See internal.h.
  */
 #include "base/doc.h"
 #include "control/effects.h"

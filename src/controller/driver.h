@@ -2,10 +2,10 @@
  * and has its effects carried out. It is the same over the embedded store and a Kubernetes API
  * server (cluster.h); the clock, too, is its program's.
  *
- * A job is one key in a queue: never two steps of it at a time, steps of different jobs side by
- * side. A step sees what the watches have shown (cache.h), sends its effects in phases (flow.h),
- * and is over when the watches have shown what it wrote; that is waited for DRIVER_SHOWN_MS at
- * most. A step that failed is made again after a pause that grows.
+ * A job is one key in a queue: there are never two steps of it at a time, but steps of different
+ * jobs run side by side. A step sees what the watches have shown (cache.h), sends its effects in
+ * phases (flow.h), and is over when the watches have shown its writes, or after DRIVER_SHOWN_MS. A
+ * step that failed is made again after a pause that grows.
  *
  * Layer: services; pure. Thread: the loop's. Ownership: driver_new/driver_free; it borrows the
  * cluster, the clock and all texts of its options.

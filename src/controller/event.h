@@ -1,8 +1,8 @@
 /* Makes Event objects (core/v1), which tell what happened to an object. Pure.
  *
- * An event's name is made from what it says, so that the same one again is found by its name: its
- * count and lastTimestamp change, as client-go's correlator has it. An event about a job or one of
- * its pods carries the job's uid as a label (JOB_LABEL_EVENT).
+ * An event's name is made from its content, so that an equal event is found by its name: then its
+ * count and lastTimestamp change, as in client-go's correlator. An event about a job or one of its
+ * pods has the job's uid as a label (JOB_LABEL_EVENT).
  */
 #pragma once
 

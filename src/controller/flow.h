@@ -1,13 +1,13 @@
 /* The effects of one step on their way: requests in phases, with a barrier after each (the job's
  * status, deletions, creations and updates, the job's own end), in parallel within a phase.
  *
- * It says what to send and what to tell, one thing at a time; the caller that sends hands it the
- * answers. The first that fails ends it, when those under way are answered: a step may be cut
- * anywhere. Creations that no write of the job vouches for are preceded by a look at the job: what
- * the cache shows may be older than the pods (a job that was just suspended, or deleted). A name
- * that is taken is looked at: alive and ours is success, on its way out is waited for, a stranger's
- * is a refusal. A deletion by force is preceded by a look at its node: it may be back. After a
- * failure (a full quota) one creation tries whether the others may come.
+ * It returns one by one what to send and what to report; the caller sends, and hands it the
+ * answers. The first failure ends the flow, as soon as the requests under way are answered: a step
+ * may be cut anywhere. If no write of the job precedes creations, the job is read before them: the
+ * job in the cache may be out of date (it was just suspended, or deleted). If a name is taken, the
+ * object is read: a live one of this job is a success, one that is being deleted is waited for, and
+ * another owner's object is a refusal. Before a forced deletion its node is read, because it may be
+ * back. After a failure (a full quota) one creation tries whether the others can succeed.
  *
  * Layer: pure. Ownership: flow_init/flow_done; it takes the effects and a reference to the job.
  */

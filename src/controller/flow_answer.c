@@ -1,5 +1,5 @@
-/* What answers make of a flow: done, refused, to be looked at; and what is told of them. See
- * flow.h.
+/* Handles the answers to a flow's requests: each item becomes done, refused or to be looked at, and
+ * the result is reported. See flow.h.
  */
 #include "base/doc.h"
 #include "control/projection/node.h"

@@ -1,6 +1,6 @@
-/* The nodes that do not answer, or are out of service, as a watch shows them; of other nodes
- * nothing is kept. The driver's own clock measures how long a node has been silent, from when it
- * was first seen so: other machines' clocks may be wrong. A driver that starts again begins to
+/* The nodes that do not answer, or are out of service, as a watch shows them; other nodes are not
+ * kept. The driver's own clock measures how long a node has been silent, from the moment when this
+ * was first seen: other machines' clocks may be wrong. A driver that is started again begins to
  * measure again.
  *
  * Layer: pure. Ownership: nodes_done frees all.

@@ -1,6 +1,6 @@
 /* Mistakes that tests plant into the driver, to see that they are found. The shipped code is
- * compiled without MUSTER_PLANTED_DRIVER: PLANTED_DRIVER() is false there, and nothing of it is
- * left.
+ * compiled without MUSTER_PLANTED_DRIVER: there PLANTED_DRIVER() is always false, and the mistakes
+ * are removed.
  *
  * Layer: pure. Thread: the test's.
  */

@@ -1,7 +1,7 @@
-/* Keys ("namespace/name") that wait for a step: each is there once, in the order in which it came
- * to its namespace; the namespaces take turns, and one of them does not have all that are taken
- * (controller/fair_share.h). A key that was taken is given out again only after its release, also
- * when it was added meanwhile; one that fails waits longer each time.
+/* Keys ("namespace/name") that wait for a step. Each key is in the queue once. The keys of a
+ * namespace keep their order; the namespaces take turns, and no namespace has all keys that are
+ * taken (controller/fair_share.h). A key that was taken is given out again only after its release,
+ * even if it was added meanwhile; a key that fails waits longer each time.
  *
  * Layer: pure; time comes in as data (any clock that does not jump, in milliseconds). Ownership:
  * queue_init/queue_done; keys are copied.

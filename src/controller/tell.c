@@ -1,4 +1,4 @@
-/* Sends events about jobs; no step waits for them. The same event again is counted. See driver.h.
+/* Sends events about jobs; no step waits for them. Equal events are counted. See driver.h.
  */
 #include "base/cleanup.h"
 #include "base/doc.h"

@@ -1,5 +1,5 @@
-/* The flight record of a communicator: what each of its ranks on this host has called last, in
- * memory that others read. The other ranks do for their error messages, and the supervisor of a job
+/* The flight record of a communicator: the last call of each of its ranks on this host, in memory
+ * that others read. The other ranks read it for their error messages, and the supervisor of a job
  * for `muster stacks`: it opens the segment (a memfd named FLIGHT_FILE) through /proc/PID/fd.
  *
  * One page for each rank, FLIGHT_PAGE_BYTES apart, with struct flight at FLIGHT_OFFSET. The layout

@@ -1,11 +1,11 @@
-/* What a pure core of a program was told and what it answered, as a file: a test tells the same to
- * the same core again, and compares (test/elastic/recording.c). MUSTER_RECORD names the folder;
- * where it is not set, nothing is recorded.
+/* The inputs and answers of a program's pure core, as a file: a test gives the same inputs to the
+ * same core again, and compares the answers (test/elastic/recording.c). MUSTER_RECORD names the
+ * folder; if it is not set, nothing is recorded.
  *
- * An entry is its kind and the number of its bytes, 4 of each, and the bytes; numbers in it have 8
- * bytes, all little-endian. An entry is written at once, before anybody acts by it, so that the end
- * of a process, also by SIGKILL, loses none that has had a consequence. Where it cannot be written
- * the recording ends, and the program goes on.
+ * An entry is its kind (4 bytes), the number of its bytes (4 bytes), and the bytes; numbers in it
+ * have 8 bytes, and all are little-endian. An entry is written before the program acts on it, so
+ * that the end of a process, even by SIGKILL, loses no entry that had a consequence. If an entry
+ * cannot be written the recording ends, and the program goes on.
  *
  * Layer: core; libc only. Memory: recording_open/close. Thread: one at a time.
  */

@@ -1,6 +1,6 @@
-/* What the controller asks of the embedded cluster, as an API server's audit log would tell it: a
- * line of JSON for each request, with its body as it was sent. For tests and the curious:
- * MUSTER_AUDIT names the file. It holds what pods hold: environments, too.
+/* Logs the controller's requests to the embedded cluster, like an API server's audit log: a line of
+ * JSON for each request, with its body as it was sent. It is for tests and debugging: MUSTER_AUDIT
+ * names the file. The file has all that pods have, also their environments.
  *
  * Layer: program (daemon). Thread: the loop's.
  */

@@ -1,4 +1,4 @@
-/* HTTP for the API: requests in, whole or streamed replies out; libmicrohttpd under libuv.
+/* HTTP for the API, with whole or streamed replies: libmicrohttpd under libuv.
  *
  * Layer: services. Thread: the loop's. A handler gets a whole request (its body is bounded) and a
  * reply, which it completes now or later, by http_reply_send, or by http_reply_start, any number of

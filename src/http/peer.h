@@ -1,4 +1,4 @@
-/* Finds out whose connection it is.
+/* Finds out which user's connection it is.
  *
  * Layer: services (asks the kernel). Thread: any.
  */

@@ -1,10 +1,10 @@
 /* Finds the controller, and starts it in the background if there is none.
  *
- * A controller is there when the socket accepts. One that fails to start has written why into
- * daemon.log, whose last line becomes the error. Two verbs may start one each at the same moment:
- * the lock lets one of them live, so a child that ends in order is no failure: the winner is about
- * to answer. Unless it was one that is being killed, which holds the lock a little longer than its
- * socket; so when nobody answers another one is started.
+ * A controller runs if the socket accepts. One that fails to start has written the reason into
+ * daemon.log, whose last line becomes the error. Two verbs may each start one at the same moment:
+ * only one of them gets the lock, so a child that ends in good order is not a failure, because the
+ * other one is about to answer. But the lock may also belong to a controller that is being killed,
+ * which holds it a little longer than its socket; so if none answers another one is started.
  */
 #include "kube/internal.h"
 

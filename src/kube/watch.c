@@ -2,7 +2,7 @@
  * replaced meanwhile.
  *
  * `known` holds the newest version of each object, so that after a gap (expired version, new
- * controller) a fresh list tells what was changed and what went.
+ * controller) a fresh list shows which objects were changed or deleted.
  */
 #include "kube/internal.h"
 

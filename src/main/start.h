@@ -1,4 +1,4 @@
-/* What each of our programs does first. */
+/* The first steps of each of our programs. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
-/* What the cluster can do. Its definition of PyTorchJobs: upstream's own has no field for what the
- * operator counts (.status.counters), and an API server drops what a definition does not name. Its
- * version: whether containers may have rules of their own by which they are started again.
+/* Finds out what the cluster can do. Its definition of PyTorchJobs: upstream's has no field for the
+ * operator's counters (.status.counters), and an API server drops fields that a definition does not
+ * name. Its version: whether containers may have restart rules of their own.
  *
  * Layer: program. Pure.
  */

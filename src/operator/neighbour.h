@@ -1,9 +1,10 @@
-/* Two operators must not work on the same jobs: where Kubeflow's training-operator runs
- * (upstream.h), this one waits until it is gone, and it steps back where that one comes later. What
- * it left behind so that nothing can create a job, and the kinds that are left to it, are said.
+/* Two operators must not work on the same jobs: if Kubeflow's training-operator runs (upstream.h),
+ * this one waits until it is gone, and steps back if it comes later. This operator reports parts of
+ * the other that are left and prevent the creation of jobs, and the kinds that only the other one
+ * handles.
  *
- * Where the operator may not look, or nothing is there, it works: an administrator who binds it to
- * one namespace must see to it that no other operator works there.
+ * If the operator has no right to look, or finds nothing, it works: an administrator who binds it
+ * to one namespace must make sure that no other operator works there.
  *
  * Layer: program. Thread: the loop's. Ownership: neighbour_open/neighbour_close.
  */

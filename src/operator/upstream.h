@@ -1,5 +1,5 @@
-/* What is read of Kubeflow's training-operator where it is, or was, installed: whether it works on
- * the jobs that are ours, what it left behind, and of which other kinds it takes care.
+/* What is read of Kubeflow's training-operator if it is, or was, installed: whether it works on
+ * PyTorchJobs, which of its parts are left, and which other kinds it handles.
  *
  * Layer: program. Pure. Texts are borrowed.
  */

@@ -1,4 +1,4 @@
-/* What processes do and tell: they join, leave, die, report, commit. See member.h. */
+/* The events of processes: they join, leave, die, report, commit. See member.h. */
 #include "rendezvous/member.h"
 
 #include "commit/planted.h"

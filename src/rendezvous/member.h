@@ -1,4 +1,4 @@
-/* What a process does, or tells: one function for each event of rendezvous.h that names it.
+/* The events of a process: one function for each event of rendezvous.h that names a process.
  *
  * Internal to src/rendezvous. Layer: pure. Memory: the caller's.
  */

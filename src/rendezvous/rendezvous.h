@@ -1,9 +1,8 @@
-/* Which processes train together, as the coordinator decides it: processes join and leave,
- * generations of them are closed and opened, what they have committed is logged.
- * docs/step-commit.md has the protocol; the numbers below are its rules. Whether a step counts is
- * decided by commit/tally.h.
+/* The coordinator's decision which processes train together: processes join and leave, generations
+ * of them are closed and opened, and their committed steps are logged. docs/step-commit.md has the
+ * protocol; the numbers below are its rules. commit/tally.h decides whether a step counts.
  *
- * rendezvous_step() is told one event and says what is to be done, in order (effects). Only
+ * rendezvous_step() gets one event and returns what is to be done, in order (effects). Only
  * versions and incarnations are kept here; the records of steps, leases, addresses and files are
  * the caller's.
  *
@@ -31,31 +30,34 @@
  *     any        REPORT of a former                    OPEN, again                               7
  *                generation
  *
- * Order. What is appended is durable when DURABLE answers SYNC; one SYNC is under way at a time. An
- * effect that announces something (OPEN, ACK, EXPELLED, RETURN_LEASES) is given after that DURABLE.
- * A generation is one record of the journal: its members, its base and, where base is not in the
- * log yet, the records of that step, which a report brought (KEEP_PREPARED). After a crash the
- * journal may end earlier than it was written, never before what was durable.
+ * Order. Appended records are durable when DURABLE answers SYNC; one SYNC is under way at a time.
+ * An effect that announces something (OPEN, ACK, EXPELLED, RETURN_LEASES) is given after that
+ * DURABLE. A generation is one record of the journal: its members, its base and, if the base is not
+ * in the log yet, the records of that step, which a report brought (KEEP_PREPARED). After a crash
+ * the last records of the journal may be missing, but none that was durable.
  *
- * Settled: all members are known to have the state. Before, a generation is not closed for joins
- * and leaves, so that each generation gets on by a step at least.
+ * Settled. A generation is settled when all members are known to have the state. Before that it is
+ * not closed for joins and leaves, so that each generation makes at least one step.
  *
- * Checkpoints. Some are kept beside the newest: where no member can read it, the next generation
- * goes back to the one before it, and what came after that is cut. GEN with `restore` says that the
- * checkpoints after its base are forgotten.
+ * Checkpoints. Some are kept beside the newest: if no member can read the newest one, the next
+ * generation goes back to the one before it, and later steps are cut. GEN with `restore` says that
+ * the checkpoints after its base are forgotten.
  *
- * Ends. Once the log is complete, a silent member may have ended well: nobody is left out by a
- * deadline any more, and nothing is closed for joins and leaves. Members that leave stay in the
- * next generation while nobody else has the state; where nobody else is, they are let go.
+ * Ends. Once the log is complete, a silent member may have ended well: no member is left out by a
+ * deadline any more, and no generation is closed for joins and leaves. Members that leave stay in
+ * the next generation while no other member has the state; if there is no other member, they may
+ * leave.
  *
  * Time. AWAIT asks for DEADLINE (in less than a second): a member that has not reported by then is
- * silent, and is left out if others have the state. So is, at once, a member that has lost its
- * connection to a member and, in this term, that to the coordinator, both by its kernel, and has no
- * new one: as a rule its process is gone. If none has, it is waited for: the caller says DEAD of
- * each member that it gives up (after the time of a lease).
+ * silent, and is left out if others have the state. A member is left out at once if its kernel has
+ * ended both its connection to another member and, in this term, its connection to the coordinator,
+ * and it has no new one: as a rule its process is gone. If no other member has the state, the
+ * silent member is waited for: the caller gives DEAD for each member that it gives up (after the
+ * time of a lease).
  *
- * Members. Where a member of the open generation does not go on, two that cannot reach each other
- * among others, it is left out by the next. The generation's order of ranks is that of its slots.
+ * Members. The next generation leaves out a member of the open one that does not go on, for
+ * instance one of two members that cannot reach each other. The ranks of a generation have the
+ * order of their slots.
  *
  * Layer: pure (part of libmuster). Memory: the caller's, one block; no pointer is kept, so that a
  * copy of the bytes is a copy of the state. Thread: one at a time.

@@ -1,10 +1,11 @@
-/* Where the steps of a planned data set lie, and of how many micro-batches they are, from one step
- * on. Where the global batch is constant, one anchor holds for the whole job. Where it follows the
- * number of workers, each generation has its own: the first step after its base, which may be tried
- * again by other workers than it began with, is as large as it would have been in the generation
- * before; those after it are as large as the workers of the generation make them.
+/* An anchor says where the steps of a planned data set begin, and how many micro-batches they have,
+ * from one step on. If the global batch is constant, one anchor holds for the whole job. If it
+ * follows the number of workers, each generation has its own anchor. The first step after the base
+ * of a generation is as large as it would have been in the generation before, because it may have
+ * begun there and be tried again by other workers. The size of later steps follows the number of
+ * workers in the generation.
  *
- * A step has so many times `batch` positions, or what is left of its epoch.
+ * A step has `batch` positions for each micro-batch, or the rest of its epoch.
  *
  * Layer: pure. Memory: none. Thread: any.
  */

@@ -1,4 +1,4 @@
-/* What a step says is to be done. See internal.h. */
+/* The effects of a step: what is to be done. See internal.h. */
 #include "shard/internal.h"
 
 #include <assert.h>

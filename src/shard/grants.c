@@ -1,4 +1,4 @@
-/* Records go to the workers that ask for them. See internal.h. */
+/* Grants records to the workers that ask for them. See internal.h. */
 #include "shard/internal.h"
 
 #include <muster/err.h>

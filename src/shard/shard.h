@@ -1,6 +1,6 @@
 /* The records of a job: which are still to be trained, who holds them, and which are done.
  *
- * shard_step() is told one event and says what is to be done, in order (effects). Each record of an
+ * shard_step() gets one event and returns what is to be done, in order (effects). Each record of an
  * epoch is done exactly once: it is to do, held by one worker (its owner), suspected, or done.
  *
  *     to do      the order of the epoch from front to back          WANT → held
@@ -12,19 +12,19 @@
  *                aside, in later epochs, too), or the job fails
  *     done       its update is in the model
  *
- * What comes back is granted before all that was never granted. The holders of records are not part
- * of a snapshot: after restoring, records are to do or done, and nothing is granted until SERVE.
- * Before it, workers say what they hold (HELD), and what the journal says is committed is taken
- * from what is to do.
+ * Records that come back are granted before all that were never granted. The holders of records are
+ * not part of a snapshot: after restoring, records are to do or done, and nothing is granted until
+ * SERVE. Before SERVE, workers report the records that they hold (HELD), and records that the
+ * journal has as committed are removed from those to do.
  *
  * An owner whose lease ran out (EXPIRED) keeps its records, and may have them committed, until GONE
- * says that it can commit nothing any more. An owner that waits is told END when all is done, never
- * before.
+ * says that it can commit nothing any more. An owner that waits gets END when all records are done,
+ * never before.
  *
  * Records of a data set with `micro_batches` are planned and never granted: every worker knows
- * which come next, and a commit has just these, in their order.
+ * which come next, and a commit has exactly these, in their order.
  *
- * A few numbers keep a data set of any size: positions that are done are those in no set.
+ * A few numbers suffice for a data set of any size: a position that is in no set is done.
  *
  * Layer: pure. Memory: shard_init/done; texts and arrays of events are borrowed for the call.
  * Thread: one.

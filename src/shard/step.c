@@ -1,4 +1,4 @@
-/* One event after the other; what each means is in the files beside this one. See shard.h. */
+/* Takes one event after the other; the other files of this folder handle them. See shard.h. */
 #include "shard/shard.h"
 
 #include "shard/internal.h"

@@ -1,9 +1,9 @@
 /* A disk for the store's tests that loses power: a VFS of SQLite in memory.
  *
- * What was written and not synced may be on the disk or not, in any order, each sector for itself;
- * a file that was made may be missing, one that was removed may be back, and where one was removed
- * and another made under its name, it is the one, or the other, or none. Files live until
- * power_reset.
+ * Data that was written and not synced may be on the disk or not, in any order, each sector for
+ * itself. A file that was made may be missing, and one that was removed may be back. If one was
+ * removed and another made under its name, the disk has the one, or the other, or none. Files live
+ * until power_reset.
  *
  * It stands in for "unix-excl", which the store asks for. Tests only. Any thread.
  */

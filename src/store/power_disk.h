@@ -1,4 +1,4 @@
-/* What power_vfs.c asks of the disk in power.c. Tests only. */
+/* The functions of the disk in power.c that power_vfs.c uses. Tests only. */
 #pragma once
 
 #include <sqlite3.h>

@@ -1,15 +1,14 @@
-/* SQLite's VFS with one difference: a WAL that begins anew is a new file.
+/* SQLite's VFS with one difference: when the WAL is restarted, it becomes a new file.
  *
- * SQLite writes a WAL that is in the database over from its start, and before that syncs its
- * header, on the thread that commits: else a power cut could leave the old header with old frames
- * and new ones after them, and those old ones would be put over newer pages. Here the old file is
- * removed and a new one begun, so that the disk has the one, or the other, or none: each of them is
- * consistent, in whatever order it is written, and nobody has to wait for the disk
- * (docs/rationale.md).
+ * SQLite overwrites a WAL that is in the database from its start, and before that syncs its header,
+ * on the thread that commits: otherwise a power cut could leave the old header with old and new
+ * frames, and the old ones would be written over newer pages. Here the old file is removed and a
+ * new one begun, so that the disk has the one, or the other, or none: each of them is consistent,
+ * in whatever order it is written, and no thread has to wait for the disk (docs/rationale.md).
  *
- * Each connection has a descriptor of its own; after another has begun anew, it opens the file
- * again at its next use. That is never while it reads: the one that begins anew has SQLite's lock
- * of all readers, and all frames are in the database.
+ * Each connection has a descriptor of its own; after another connection has restarted the WAL, it
+ * opens the file again at its next use. That is never while it reads: the connection that restarts
+ * the WAL has SQLite's lock of all readers, and all frames are in the database.
  *
  * Layer: services. Thread: any; a connection is used by one at a time.
  */

@@ -1,11 +1,11 @@
-/* Whether an object may be written: the answer to an API server's AdmissionReview
+/* Decides whether an object may be written: the answer to an API server's AdmissionReview
  * (admission.k8s.io/v1), for PyTorchJobs and for pods.
  *
- * A job is checked as `muster lint` checks it; what is wrong with it is all in one message, so that
- * the user of kubectl sees it at once. What was stored before and is not changed by a request is
- * not judged again: a job that an older operator accepted can still be labelled, suspended by its
- * status, and deleted. Images, of init containers too, are compared with a list (images.h), in jobs
- * and in pods, at creation and at each change.
+ * A job is checked as `muster lint` checks it; all mistakes are in one message, so that the user of
+ * kubectl sees them at once. Stored fields that a request does not change are not checked again: a
+ * job that an older operator accepted can still be labelled, suspended by its status, and deleted.
+ * Images, also those of init containers, are compared with a list (images.h), in jobs and in pods,
+ * at creation and at each change.
  *
  * Layer: pure. Thread: any.
  */

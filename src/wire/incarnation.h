@@ -1,10 +1,10 @@
-/* The number by which the coordinator knows a process: two that one process has, as it trains and
- * works by leases, too, are alike in what says which process it is. Random: a process that is
- * started again has another one.
+/* The number by which the coordinator knows a process. It is random: a process that is started
+ * again has another one. A process that trains and also works by leases has two numbers, which are
+ * equal in the bits of the process.
  *
- *     bits 0 to 47    of the process, at random
- *     bits 48 to 62   which one of that process
- *     bit 63          it works by leases
+ *     bits 0 to 47    the process: random
+ *     bits 48 to 62   the index among the numbers of that process
+ *     bit 63          set if the process works by leases with this number
  *
  * Layer: pure (part of libmuster).
  */

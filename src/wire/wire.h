@@ -1,10 +1,10 @@
-/* What the coordinator and the members of a job say to each other, as bytes.
+/* The messages between the coordinator and the members of a job, as bytes.
  *
- * A frame is its length (4 bytes, of what follows), a kind (1), the sender's term (8) and the
- * message's fields, all little-endian; it has no room for anything else. None of them is optional
- * but the anchor of OPEN, its last field, which is there where the data set asks for it. A
- * connection begins with HELLO, which is answered by WELCOME or REFUSED; its version says which
- * fields there are. One message has one encoding: what is read and written again is the same bytes.
+ * A frame is its length (4 bytes, without these), a kind (1), the sender's term (8) and the
+ * message's fields, all little-endian, and nothing else. No field is optional except the anchor of
+ * OPEN, its last field, which is present if the data set needs it. A connection begins with HELLO,
+ * which is answered by WELCOME or REFUSED; its version says which fields exist. A message has one
+ * encoding: a message that is read and written again has the same bytes.
  *
  *     HELLO     who it is, and the job's token        WELCOME   the term; how long leases last
  *     JOIN      it can be reached, and is ready       REFUSED   why; the connection ends
@@ -21,10 +21,10 @@
  *     DATASET   what is trained, both ways: after each WELCOME, before JOIN or REPORT, a member
  *               says which data set it has; the answer is the job's, or REFUSED
  *
- * The programs exchange neither ASK nor GRANT, and the leases of REPORT are none, as the records of
- * members are planned; test/simulation tells them to the cores (docs/step-commit.md).
+ * The programs exchange neither ASK nor GRANT, and REPORT has no leases, because the records of
+ * members are planned; test/simulation gives these messages to the cores (docs/step-commit.md).
  *
- * Who works by leases, without a generation, says after each WELCOME:
+ * A worker by leases, without a generation, sends after each WELCOME:
  *
  *     ENROLL    its data set, what it holds          DATASET   the job's, with its number
  *     FETCH     asks for records                      LEASED    records, none for now, or all done

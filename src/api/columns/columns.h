@@ -1,6 +1,6 @@
-/* What `kubectl get` shows of each resource: columns and how their cells come from an object.
+/* The columns that `kubectl get` shows of each resource, and how their cells come from an object.
  *
- * Layer: services, pure: time comes in. Ownership: static tables.
+ * Layer: services, pure: the time is an argument. Ownership: static tables.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
-/* Who owns which fields of an object: server-side apply. metadata.managedFields keeps it, as with
- * an API server; here it begins with the first apply, so that what is never applied carries
- * nothing.
+/* The owners of an object's fields, for server-side apply. metadata.managedFields lists them, as
+ * with an API server; here the list begins with the first apply, so that an object that is never
+ * applied has none.
  *
  * Layer: services, pure: time comes in. Ownership: results are new references; inputs that are
  * const stay as they are. Source: sigs.k8s.io/structured-merge-diff, k8s.io/apimachinery

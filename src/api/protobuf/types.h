@@ -1,8 +1,8 @@
-/* Whether a body in JSON has the types that the fields of its kind have. An API server refuses one
- * that has not before it looks at anything else.
+/* Checks whether the values of a JSON body have the types of its kind's fields. An API server
+ * refuses a body of other types before it checks anything else.
  *
- * The fields are those of fields.def; one that is not there may hold anything, and null is no
- * value. Layer: services, pure. Source: encoding/json as k8s.io/apimachinery uses it.
+ * The fields are those of fields.def; a field that is not listed may have any type, and null counts
+ * as missing. Layer: services, pure. Source: encoding/json as k8s.io/apimachinery uses it.
  */
 #pragma once
 

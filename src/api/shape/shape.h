@@ -1,8 +1,8 @@
 /* How objects look to the clients of a group that shows what is stored in another shape: the events
  * of events.k8s.io/v1 are those of the core group under other names of fields.
  *
- * Verbs, columns and the store know the stored shape alone. shape_take is where an object enters,
- * shape_show where one leaves; a Table's cells are made of what is stored.
+ * Verbs, columns and the store know only the stored shape. shape_take converts an object that
+ * enters, shape_show one that leaves; a Table's cells are made from the stored shape.
  *
  * Layer: services, pure. Source: the conversions of k8s.io/kubernetes pkg/apis/events/v1.
  */

@@ -1,7 +1,7 @@
-/* What an API server asks of an object of a kind of its own, beside what job/check/check.h asks:
- * so that a file which this machine takes is one that a cluster takes.
+/* The rules of an API server for objects of Kubernetes' own kinds, in addition to those of
+ * job/check/check.h: a file that this machine accepts is also accepted by a cluster.
  *
- * Everything wrong is said at once, with the fields and reasons of an API server. Values have the
+ * All mistakes are reported at once, with the fields and reasons of an API server. Values have the
  * types of their fields (api/protobuf/types.h). Layer: services, pure.
  * Source: k8s.io/kubernetes pkg/apis/core/validation.
  */

@@ -2,7 +2,8 @@
  * and the usual limit of 1024 is for programs that use select(2). What the user runs gets the limit
  * that the user had.
  *
- * Layer: base (not for pure code). Thread: before there are others; restore: after fork, too.
+ * Layer: base (not for pure code). Thread: raise before there are other threads; restore is also
+ * allowed after fork.
  */
 #pragma once
 

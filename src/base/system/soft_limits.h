@@ -1,8 +1,9 @@
-/* The resource limits (`ulimit`) of the shell in which a job was submitted: its ranks have them,
- * whichever shell has started the controller, whose processes they are. Soft ones: a hard limit of
- * the controller's own can be raised by root only.
+/* The resource limits (`ulimit`) of the shell in which a job was submitted. The job's ranks have
+ * them, although the controller, whose processes they are, may come from another shell. They are
+ * soft limits, since only root can raise a hard limit of the controller.
  *
- * Layer: base (not for pure code). Thread: raise, before there are others; set, after fork, too.
+ * Layer: base (not for pure code). Thread: raise before there are other threads; set is also
+ * allowed after fork.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* For tests: what ends the program by an assertion. */
+/* For tests: calls that must end the program by an assertion. */
 #pragma once
 
 #include "base/testing/test.h"

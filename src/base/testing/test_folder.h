@@ -1,4 +1,4 @@
-/* A folder of its own for a test. Tests only. */
+/* A separate folder for each test. Tests only. */
 #pragma once
 
 #include "base/file.h"

@@ -1,4 +1,4 @@
-/* A port for what must be told one, or must find it again. Tests only. */
+/* A free port, for programs that need a port number in advance or again later. Tests only. */
 #pragma once
 
 #include "base/testing/test.h"

@@ -1,4 +1,4 @@
-/* Tests that are random by a number, the seed: which of them a call of the program runs. */
+/* The seeds of random tests: which of them a call of the program runs. */
 #pragma once
 
 #include "base/time/clock.h"

@@ -1,5 +1,5 @@
-/* What a stream of YAML documents may cost, and copies of what its anchors name, paid from that: an
- * alias is cheap to write and may stand for millions of values.
+/* The budget of a stream of YAML documents, from which the copies of anchored values are paid: an
+ * alias is short, but may stand for millions of values.
  *
  * Layer: base; pure. Used by load.c and tree.c only.
  */

@@ -1,4 +1,4 @@
-/* Reads YAML text as a person does, also where it is no YAML: which characters stand in quotes,
+/* Reads YAML text as a person does, even if it is not YAML: which characters are within quotes,
  * comments and block scalars, where values begin, and which bracket or quote was left open.
  *
  * A bracket or quote counts as left open when a line below it, indented no deeper than the key it

@@ -1,4 +1,4 @@
-/* Text that no YAML parser should see, and what a syntax error means in the words of the file.
+/* Finds text that no YAML parser should get, and explains syntax errors in terms of the file.
  *
  * Layer: base; pure. Used by load.c only.
  */

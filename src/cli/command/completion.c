@@ -1,5 +1,5 @@
-/* The bash completion: verbs, options, kinds, and the names of objects through `muster get -o
- * name`, which is only asked where there is a store: looking makes no state folder. */
+/* The bash completion: verbs, options, kinds, and the names of objects by `muster get -o name`,
+ * which runs only if there is a store: a completion creates no state folder. */
 #include "cli/command/commands.h"
 #include "cli/command/help.h"
 

@@ -1,12 +1,12 @@
 /* Tar archives as a stream: pieces of any size go in, entries and their bytes come out.
  *
- * POSIX 1003.1-2001 (ustar with pax headers), of which files, folders and symbolic links are told;
- * all else is skipped. Names are as the archive has them: the caller that makes files of them
- * checks (unpack.h).
+ * The format is POSIX 1003.1-2001 (ustar with pax headers). Files, folders and symbolic links are
+ * reported; other entries are skipped. Names are as in the archive: a caller that makes files of
+ * them must check them (unpack.h).
  *
- * Layer: cli; pure. Ownership: tar_init/tar_done. Errors: MUSTER_EPROTO for what is no archive,
- * MUSTER_ENOENT with the sentence of a header `MUSTER.error`, or what a callback returned; after
- * one the reader is not fed again.
+ * Layer: cli; pure. Ownership: tar_init/tar_done. Errors: MUSTER_EPROTO if the input is not an
+ * archive, MUSTER_ENOENT with the sentence of a header `MUSTER.error`, or the result of a callback;
+ * after an error the reader is not fed again.
  */
 #pragma once
 

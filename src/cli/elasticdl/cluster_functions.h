@@ -1,9 +1,9 @@
-/* The functions with_pod and with_service of --cluster_spec's file: what they are given, and what
- * becomes of what they return. ElasticDL calls them for each pod and Service that it makes; here
- * the template of the Master is given as the coordinator's pod, that of the Workers as the first
+/* The functions with_pod and with_service of --cluster_spec's file: their arguments, and the use of
+ * their results. ElasticDL calls them for each pod and Service that it makes; here the argument is
+ * the template of the Master, as the coordinator's pod, and that of the Workers, as the first
  * worker.
  *
- * Layer: cli; pure. Messages are {"pods": […], "services": […]}, of the Master first.
+ * Layer: cli; pure. Messages are {"pods": […], "services": […]}, with the Master's first.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* --cluster_spec_json: what ElasticDL's pods get besides.
+/* --cluster_spec_json: additional fields of ElasticDL's pods.
  *
  * Layer: cli; pure.
  */

@@ -3,7 +3,7 @@
  * The first signal begins the end. A different one afterwards changes nothing: CI systems send
  * SIGINT and then SIGTERM to request one end. The same signal again kills at once.
  *
- * Layer: cli; pure. Ownership: the caller's memory; zeroed is the beginning.
+ * Layer: cli; pure. Ownership: the caller's memory; all zero is the initial state.
  */
 #pragma once
 

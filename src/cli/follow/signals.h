@@ -1,8 +1,8 @@
-/* The signals that end a run, until its jobs are followed (stop.h is about what comes then).
+/* The signals that end a run, until its jobs are followed (from then on see stop.h).
  *
- * Before a job is asked for there is nothing to end: a signal says so and ends this process. While
- * one is asked for the first signal is held, for the job may be there; the second one ends this
- * process, and with its lease the controller ends the job.
+ * Before the request for a job is sent there is nothing to end: a signal prints this and ends this
+ * process. While the request is under way the first signal is held, because the job may exist; the
+ * second one ends this process, and so its lease, and the controller then ends the job.
  *
  * Layer: cli. The state is the process's: handlers have no other.
  */

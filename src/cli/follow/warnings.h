@@ -1,6 +1,6 @@
 /* The warnings of `run` while a job goes on, each printed once: events of its pods, a full disk.
  *
- * Layer: cli, on the loop. Ownership: what was told lies in the followed job.
+ * Layer: cli, on the loop. Ownership: the followed job remembers which warnings were printed.
  */
 #pragma once
 

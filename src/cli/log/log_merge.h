@@ -1,11 +1,11 @@
 /* Lines of several logs in the order of their times: a k-way merge with bounded memory.
  *
  * A line's time is that of its first byte. Of several lines the one with the earliest time is given
- * out first; lines of one log keep their order. A log with nothing at hand holds the others back,
- * until it ends, says that it has caught up (a watermark), or, when it is followed, `hold_ms` have
- * passed. Lines longer than LOG_MERGE_PIECE_BYTES come in pieces, which stay together.
+ * out first; lines of one log keep their order. A log without a waiting line holds the others back
+ * until it ends, reports that it has caught up (a watermark), or, when it is followed, `hold_ms`
+ * have passed. Lines longer than LOG_MERGE_PIECE_BYTES come in pieces, which stay together.
  *
- * Layer: cli; pure: time comes in. Ownership: new/free; sources belong to the merge.
+ * Layer: cli; pure: the time is an argument. Ownership: new/free; sources belong to the merge.
  */
 #pragma once
 

@@ -1,13 +1,14 @@
 /* Shows several logs on one output: prefixes, colours, progress bars.
  *
- * On a terminal each log that draws a bar, or has begun a line, has one line at the bottom, updated
- * in place, below the lines of all. Elsewhere a bar's newest state is a line, once a second at
- * most, and a line that was begun is put out as it is after LOG_VIEW_PARTIAL_MS: what follows
- * continues it, unless another log has written meanwhile. Where a line is broken, for that or
- * because it is too long, LOG_VIEW_BREAK stands before and after the break.
+ * On a terminal each log that draws a bar, or has begun a line, has one line at the bottom, below
+ * the lines of all logs, which is updated in place. On other outputs the newest state of a bar is
+ * printed as a line, once a second at most, and an unfinished line is printed as it is after
+ * LOG_VIEW_PARTIAL_MS: the next text continues it, unless another log has written meanwhile. If a
+ * line is broken, for this reason or because it is too long, LOG_VIEW_BREAK is printed before and
+ * after the break.
  *
- * Layer: cli; pure: text goes to a buffer which the caller writes out, time comes in. Ownership:
- * init/done; streams belong to the view.
+ * Layer: cli; pure: text is added to a buffer which the caller writes out, the time is an argument.
+ * Ownership: init/done; streams belong to the view.
  */
 #pragma once
 

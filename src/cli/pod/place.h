@@ -1,5 +1,4 @@
-/* Finds where a pod's files lie on this machine. Layer: cli; place_resolve looks at the file
- * system. */
+/* Finds a pod's files on this machine. Layer: cli; place_resolve looks at the file system. */
 #pragma once
 
 #include "cli/command/cli.h"

@@ -1,7 +1,7 @@
 /* The folders of a followed job's containers on this machine: {pod: {container: place
  * (place_get)}}.
  *
- * Learnt while the pods are there: they may be cleaned up at the end. Layer: cli.
+ * They are asked for while the pods exist, because pods may be cleaned up at the end. Layer: cli.
  */
 #pragma once
 

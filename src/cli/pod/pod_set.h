@@ -1,7 +1,7 @@
-/* The pods that a verb reads from: those that are there, and what is left of those that are not.
+/* The pods that a verb reads from: those that exist, and the remains of deleted ones.
  *
- * A job whose pods were cleaned up has its logs and files still; the controller tells whose they
- * were (docs/api.md).
+ * A job whose pods were cleaned up still has its logs and files; the controller knows which pods
+ * they belonged to (docs/api.md).
  *
  * Layer: cli. Ownership: pod_set_get/pod_set_done.
  */

@@ -1,9 +1,9 @@
 /* See py_spy.h.
  *
- * Python notes its threads' numbers as its own PID namespace counts them, and py-spy takes them for
- * those of its own /proc: outside of the rank's namespace it reads the registers of other threads,
- * or of none. So it runs in that namespace, with a /proc of it, and in this machine's file system
- * otherwise, where it is installed.
+ * Python records the numbers of its threads in its own PID namespace, and py-spy takes them for
+ * numbers of its own /proc: outside the rank's namespace it reads the registers of other threads,
+ * or of none. So py-spy runs in that namespace, with a /proc of it, but otherwise in this machine's
+ * file system, where it is installed.
  */
 #include "cli/pod/py_spy.h"
 

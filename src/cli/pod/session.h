@@ -1,8 +1,8 @@
 /* The client's side of an exec session: connects this terminal, or these pipes, with a command in
  * a rank.
  *
- * Layer: cli. Blocks until the command has ended; one buffer each way, so who does not read stops
- * the other side.
+ * Layer: cli. Blocks until the command has ended; there is one buffer for each direction, so a side
+ * that does not read stops the other.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
-/* Lines of "Label:  value" whose values stand in one column as long as no other line comes between:
- * what Go's tabwriter does to kubectl's describe.
+/* Lines of "Label:  value" whose values are in one column as long as no other line is between them,
+ * like the output of Go's tabwriter in kubectl's describe.
  *
  * Layer: cli; pure. Ownership: init/done.
  */

@@ -1,6 +1,6 @@
 /* --env-file, in docker's format: NAME=VALUE with the value as it stands (no quotes, nothing
  * expanded), NAME alone for the shell's value, lines that begin with '#', empty lines. A byte order
- * mark and CR before the line's end are no part of it.
+ * mark and a CR at the end of a line are ignored.
  *
  * Layer: cli; pure.
  */

@@ -1,5 +1,5 @@
-/* What `apply` needs to take away what a file no longer says: the file's object as it was applied
- * last, which kubectl and muster keep in the same annotation, so that they may take turns.
+/* The object as it was applied last, by which `apply` removes fields that its file no longer has.
+ * kubectl and muster keep it in the same annotation, so that both may be used in turn.
  *
  * Layer: cli; pure. Results are new references or the caller's to free; NULL: out of memory.
  */

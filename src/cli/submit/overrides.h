@@ -1,7 +1,7 @@
 /* The options of `run` that override a job: --gpus --cpu --memory --workdir --claim. They apply to
  * every rank, of a generated job (-n) and of a file's jobs (-f) alike.
  *
- * Layer: cli. Ownership: an overrides borrows argv; it has its address inside, so it stays put.
+ * Layer: cli. Ownership: the struct borrows argv; it contains its own address, so it must not move.
  */
 #pragma once
 

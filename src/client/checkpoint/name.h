@@ -1,4 +1,4 @@
-/* What checkpoints are called: "LINEAGE-VERSION-CHECKSUM.checkpoint", LINEAGE and CHECKSUM as 16
+/* The names of checkpoints: "LINEAGE-VERSION-CHECKSUM.checkpoint", LINEAGE and CHECKSUM as 16
  * hexadecimal digits, VERSION as 12 digits or more. A file of another content has another name.
  * While it is written, the writer's incarnation and ".part" follow.
  *

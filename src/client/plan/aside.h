@@ -1,5 +1,5 @@
-/* Records that nobody trains any more, as workers died of them (OPEN says which): their positions
- * stay in the plan, and are committed with their step; passes and their weights leave them out.
+/* Records that are set aside because workers died of them (OPEN lists them). Their positions stay
+ * in the plan, and are committed with their step; passes and their weights leave them out.
  *
  * Layer: pure (part of libmuster). Memory: the caller's. Thread: any.
  */

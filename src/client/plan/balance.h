@@ -1,10 +1,11 @@
-/* How many micro-batches of a step each worker computes, by how long each takes for one: so that a
- * slow worker keeps the others waiting less. All workers of a generation decide the same, as they
- * decide by the same numbers (client/manifest.h); the sum of a step has the same bits for every
- * division of the work.
+/* Decides how many micro-batches of a step each worker computes, by the time that each takes for
+ * one, so that the others wait less for a slow worker. All workers of a generation decide the same,
+ * because they use the same numbers (client/manifest.h); the sum of a step has the same bits for
+ * every division of the work.
  *
- * Work is moved only where it is worth it: a step would take four fifths of its time or less, and
- * two milliseconds less. A worker that has a share keeps at least one micro-batch.
+ * Work is moved only if the gain is large enough: the step would then take at most four fifths of
+ * its time, and be at least two milliseconds shorter. A worker that has a share keeps at least one
+ * micro-batch.
  *
  * Layer: pure (part of libmuster). Memory: the caller's. Thread: any.
  */

@@ -1,7 +1,7 @@
 /* The gradients of a step that this worker has computed so far, one slot for each micro-batch, each
- * scaled by the micro-batch's share of the step's records. They are kept out of place, so that a
- * step can be tried again by other workers than it began with: what was computed is not computed
- * again.
+ * scaled by the micro-batch's share of the step's records. They are kept in separate memory, so
+ * that a step can be tried again by other workers than it began with, and no micro-batch is
+ * computed again.
  *
  * Layer: worker (part of libmuster). Memory: the caller's struct; passes_done. Thread: the user's.
  */

@@ -1,10 +1,10 @@
 /* Which records each step of an elastic job trains, and which worker computes them: a pure function
- * of the number of the step, so that nobody has to be asked.
+ * of the number of the step, so that no worker has to ask another process.
  *
  * Step v takes the positions that follow those of step v - 1: micro_batches times batch of them, or
- * what is left of the epoch. Where the global batch follows the number of workers (per_worker), the
- * generation's anchor says how many micro-batches a step has, and where the first of them begins:
- * steps at its version or before it are not asked for. The positions are cut into micro-batches of
+ * the rest of the epoch. Where the global batch follows the number of workers (per_worker), the
+ * generation's anchor says how many micro-batches a step has, and where the first step after its
+ * version begins; earlier steps may not be asked for. The positions are cut into micro-batches of
  * `batch` positions (the last of an epoch may have fewer). A worker computes a contiguous range of
  * the step's micro-batches, by its rank among those that compute. docs/elastic.md says why records
  * are planned and not leased.

@@ -1,17 +1,17 @@
 /* All-gather, scatter and all-to-all of large blocks on one host. There are two ways: by boards, in
  * two copies, one by each side; or each rank reads what it gets out of the others' buffers
  * (process_vm_readv(2)), in one copy. Which is faster depends on how far the ranks' cores are from
- * each other: rank 0 finds out by taking both (schedule/trial.h), and tells its choice in the first
- * round.
+ * each other: rank 0 finds out by taking both (schedule/trial.h), and publishes its choice in the
+ * first round.
  *
- * Two rounds: in the first the ranks tell where their buffers lie, which may be read from then on;
- * in the second how their reads went. Where one rank could not read, all learn it there, and take
- * the boards.
+ * There are two rounds: in the first the ranks publish the addresses of their buffers, which may be
+ * read from then on; in the second whether their reads succeeded. If one rank could not read, all
+ * learn it there, and take the boards.
  *
- * Nobody writes into another rank's memory. A rank whose call failed may return and use its buffers
- * while others still read them; it has closed the communicator before. One that has died leaves its
- * process id, which another process may get; the kernel has marked it as dead before. So after each
- * read this rank looks for both, and what it has read counts only where neither is so.
+ * No rank writes into another rank's memory. A rank whose call failed may return and use its
+ * buffers while others still read them; it has closed the communicator before. A rank that has died
+ * leaves its process id, which another process may get; the kernel has marked the rank as dead
+ * before. So after each read this rank checks for both, and uses the data only if neither happened.
  *
  * Layer: comm. Memory: the task's. Thread: the holder of the lane.
  */

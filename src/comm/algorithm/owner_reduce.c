@@ -7,7 +7,8 @@
  * long (measured: AMD Zen 4). Three stages run one chunk apart, over as few slots as that takes, so
  * that they stay in the L2 cache with the data.
  *
- * Slot k of a pair is filled again when its contributor has taken the answer out: no further words.
+ * Slot k of a pair is filled again when its contributor has taken the answer out, so that no other
+ * flags are needed.
  *
  * Layer: comm. Memory: the task's. Thread: the holder of the lane.
  */

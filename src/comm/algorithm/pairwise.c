@@ -5,7 +5,7 @@
  * is never in two caches: two ranks that reduce everything this way are faster than two that reduce
  * a half each and send it back (owner_reduce.c; measured, AMD Zen 3, 1 MiB: 42 and 52 us).
  *
- * Who has read a slot is its next writer: no further words.
+ * The rank that has read a slot is its next writer, so that no other flags are needed.
  *
  * Layer: comm. Memory: the task's. Thread: the holder of the lane, or the caller's (fast_path.h).
  */

@@ -4,14 +4,14 @@
  * calls ahead of another waits until it is less than half as many ahead, so that ranks that share
  * a processor do not change places in each call.
  *
- * Nobody need have entered a call for another to leave it. That ranks called something else is seen
- * later, in one of three places:
- * - by who reads a slot, from its signature, which also stands for all rooted calls before
+ * A rank may leave a call before any other rank has entered it. A mismatch of the ranks' calls is
+ * found later, in one of three places:
+ * - by the reader of a slot, from its signature, which also covers all rooted calls before
  *   (call_log_history);
- * - by the first call after them that all wait for, from the same signature;
+ * - by the next call that all ranks wait for, from the same signature;
  * - by ranks that do not read their neighbours' slots, from the records of the neighbours' last
- *   calls. Each looks every CHECK_EVERY calls, and as it frees the communicator; with the fence in
- *   between, of two that differ one sees it.
+ *   calls. Each rank looks every CHECK_EVERY calls, and when it frees the communicator; because of
+ *   the fence in between, one of two ranks that differ sees it.
  *
  * Layer: comm. Memory: slots in the segment. Thread: the holder of the main lane.
  */

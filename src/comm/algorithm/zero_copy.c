@@ -1,11 +1,12 @@
 /* All-reduce in which each rank reduces its share of all inputs and writes it into all outputs, in
  * memory that all ranks of the host see: that of muster_comm_alloc, or, for what is private and
  * short, the rank's own board. Of private memory only the others' shares are staged: copied in
- * before, and taken out after. Two rounds: in the first the ranks tell where their buffers lie (a
- * zero: private), which may be read from then on; in the second that their share is written.
+ * before, and taken out after. There are two rounds: in the first the ranks publish the addresses
+ * of their buffers (zero if private), which may be read from then on; in the second that their
+ * share is written.
  *
- * When a long buffer of one rank is private, all learn it in the first round and go the private
- * way.
+ * If a long buffer of one rank is private, all learn it in the first round and use the way for
+ * private memory.
  *
  * Layer: comm. Memory: the task's. Thread: the holder of the lane, or the caller's (fast_path.h).
  */

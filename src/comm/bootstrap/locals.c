@@ -1,5 +1,5 @@
-/* The segment of a host is created, handed out and mapped. Then each rank writes into it that it
- * lives, and on which processor it runs. Layer: comm; see locals.h.
+/* Creates, hands out and maps the segment of a host. Then each rank writes into it that it lives,
+ * and on which processor it runs. Layer: comm; see locals.h.
  */
 #include "comm/bootstrap/locals.h"
 

@@ -1,7 +1,7 @@
 /* Accepted connections. Each sends its hello at its own pace, and then waits for the code that it
  * is meant for.
  *
- * Nobody waits for a hello: on a network that loses packets it may come seconds after its
+ * No thread waits for a hello: on a network that loses packets it may come seconds after its
  * connection, and a stranger never sends one.
  *
  * Layer: comm. Memory: struct arrivals owns its descriptors, not the listening ones. Thread: one at

@@ -1,11 +1,11 @@
-/* After a communicator has closed: no other process writes into our memory any more.
+/* Makes sure that no other process writes into our memory after a communicator has closed.
  *
- * Ranks write into each other's memory only in muster_comm_alloc's, and say so before (`writing`).
- * A thread that closes waits for the writers; a writer looks first which ranks have closed. A peer
- * that was stopped in the middle is killed; where it cannot be (it is in another PID namespace) we
- * put a private copy in the place of our memory, and it may write into the old one as it likes.
- * Other threads that write into that memory at the same instant may lose what they write: the
- * closed communicator's calls have undefined buffers anyway.
+ * Ranks write into each other's memory only if it is from muster_comm_alloc, and set `writing`
+ * before. A thread that closes waits for the writers; a writer first looks which ranks have closed.
+ * A peer that was stopped in the middle of a write is killed. If it cannot be killed (it is in
+ * another PID namespace), a private copy takes the place of our memory, and writes into the old one
+ * do no harm. Other threads that write into that memory at the same instant may lose their writes:
+ * the buffers of a closed communicator's calls are undefined anyway.
  *
  * Layer: comm. Thread: writers are on a lane; the closing thread may be any.
  */

@@ -1,10 +1,11 @@
 /* Lets other hosts learn at once that this process died, whatever its memory.
  *
- * The kernel frees a dying process's memory before it closes its sockets: 62 ms for each GiB. So we
- * have a second process share our memory, and nothing else: while it lives ours has another user,
- * our end frees nothing, and the sockets close within a millisecond. The witness then ends too, and
- * frees. It holds one descriptor of its own (our pidfd), none of ours, and a stack of 16 KiB; it
- * wakes once a second. As its end sends no signal, wait(2) and SIGCHLD know nothing of it.
+ * The kernel frees a dying process's memory before it closes its sockets: 62 ms for each GiB. So a
+ * second process, the witness, shares our memory, and nothing else. While it lives, our memory has
+ * another user: our end frees nothing, and the sockets close within a millisecond. The witness then
+ * ends too, and the memory is freed. It holds one descriptor of its own (our pidfd), none of ours,
+ * and a stack of 16 KiB; it wakes once a second. Its end sends no signal, so that wait(2) and
+ * SIGCHLD do not report it.
  *
  * Layer: comm. Memory: static. Thread: any.
  */

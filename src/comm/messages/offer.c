@@ -7,10 +7,10 @@
  * refuses: the sender then writes the data of each offer, one after the other, into a second ring,
  * and offers nothing more in this stream.
  *
- * Nobody writes into another rank's memory. A sender whose send failed may use its buffer again
- * while it is being read; it has closed the communicator before. One that has died leaves its
- * process id, which another process may get; the kernel has marked it as dead before. So the
- * receiver looks for both after each read, and what it has read counts only where neither is so.
+ * No rank writes into another rank's memory. A sender whose send failed may use its buffer again
+ * while it is being read; it has closed the communicator before. A sender that has died leaves its
+ * process id, which another process may get; the kernel has marked the sender as dead before. So
+ * the receiver checks for both after each read, and uses the data only if neither happened.
  *
  * Layer: comm. Memory: see streams.h. Thread: the holder of the messages' lane.
  */

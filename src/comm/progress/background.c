@@ -2,10 +2,10 @@
  * lanes of those communicators for which no thread of the user waits, and otherwise sleeps on
  * their doorbells, or without a limit.
  *
- * A thread that is woken for a call whose starter waits for it at once costs more than a short
- * call, and takes a processor from another rank. Where that was so of the last calls it is not
- * woken for the next: it naps, looks after each nap whether calls were left alone, and is woken
- * again from then on.
+ * Waking the thread for a call whose starter waits for it at once costs more than a short call, and
+ * takes a processor from another rank. If the last calls were of this kind, the thread is not woken
+ * for the next: it naps, and looks after each nap whether a call was left without a waiting thread.
+ * If so, it is woken again from then on.
  *
  * Layer: comm. Memory: none; it pins the communicators that it uses. Thread: as said.
  */

@@ -1,6 +1,6 @@
 /* A started call: who holds it, and the queries that do not wait.
  *
- * Layer: comm. Memory: request.h; each thread keeps some that were freed, for it will start more.
+ * Layer: comm. Memory: see request.h; each thread keeps some freed requests for its next calls.
  * Thread: any.
  */
 #include "comm/progress/request.h"

@@ -1,7 +1,7 @@
 /* A call that was started. Layer: comm.
  *
- * Memory: until it ends its lane's, then the user's, who may have left it before. One word says all
- * of that, for it is changed once for each message.
+ * Memory: a request belongs to its lane until the call ends, then to the user, who may have given
+ * it up before. One word holds this state, because it is changed once for each message.
  */
 #pragma once
 

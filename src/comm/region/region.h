@@ -1,4 +1,4 @@
-/* Regions in pieces, and what an owner and a reader of a region say to each other.
+/* Regions in pieces, and the messages between an owner and a reader of a region.
  *
  * A region is one memory, or several pieces one after the other; a reader may have other pieces of
  * the same size altogether. Layer: comm. Thread: as for muster_region_open and muster_region_read.

@@ -1,8 +1,8 @@
 /* See region_source.h.
  *
- * Of an owner whose process id it sees it asks where a piece is, and copies it out of the owner's
- * memory (process_vm_readv(2)): one copy, where a connection needs two. Where that fails, or does
- * not give what the owner's checksum says, the connection brings this piece and all later ones.
+ * If it sees the owner's process id, it asks for the address of a piece, and copies the piece out
+ * of the owner's memory (process_vm_readv(2)): one copy, where a connection needs two. If that
+ * fails, or the checksum is not the owner's, the connection carries this piece and all later ones.
  */
 #include "comm/region/region_source.h"
 

@@ -1,7 +1,7 @@
-/* Who is alive. One thread per process owns a word in every segment (a robust futex): when the
- * process ends, in whatever way, the kernel marks the word before it tears down the memory, within
- * 0.2 ms for a process of any size. The same thread beats 20 times a second, which shows a process
- * that is stopped or cut off: it can be dead to us without having ended.
+/* Shows which processes are alive. One thread per process owns a word in every segment (a robust
+ * futex): when the process ends, in whatever way, the kernel marks the word before it frees the
+ * memory, within 0.2 ms for a process of any size. The same thread beats 20 times a second. Missing
+ * beats reveal a process that is stopped or cut off: it has not ended, but does not answer either.
  *
  * Layer: comm. Memory: nothing outlives its owner's heartbeat_leave. Thread: any.
  */

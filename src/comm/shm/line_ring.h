@@ -3,10 +3,10 @@
  * has an end of its own, which remembers what it last saw of the other's place: looking costs a
  * line that has to come from the other core.
  *
- * What is published first of a message is published in its header, by a stamp that no other message
- * has: the reader waits for the very line that it needs, and a short message takes no other flag.
- * Before the end of a message is published, the line after it is cleared if it looks like the next
- * one's.
+ * The first part of a message is published by its header, with a stamp that no other message has:
+ * the reader waits for the very line that it needs, and a short message needs no other flag. Before
+ * the end of a message is published, the line after it is cleared if it looks like the header of
+ * the next message.
  *
  * Layer: comm; pure. Memory: the caller's. Thread: one at each end.
  */

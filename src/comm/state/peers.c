@@ -1,9 +1,9 @@
 /* What is known of the other ranks: alive, dead, suspected, closed.
  *
  * Proof of death is the kernel's word in the segment, or the end of a link. Suspicion is silence,
- * which failure.c counts. A suspected process on this host is killed before the error returns:
- * stopped and continued later it would go on writing into memory that it shares with us (quiesce.c
- * has the case that it cannot be).
+ * which failure.c counts. A suspected process on this host is killed before the error returns: if
+ * it was only stopped and is continued later, it would go on writing into memory that it shares
+ * with us (quiesce.c handles processes that cannot be killed).
  *
  * Layer: comm. Thread: any; the states are written by the heartbeat thread and read by all.
  */

@@ -1,17 +1,17 @@
 /* Ends the links of a communicator, so that the goodbye of this rank, and all it sent before,
  * arrive although its sockets are closed.
  *
- * A socket that is closed with something unread, or to which something comes afterwards, resets its
- * connection, and what had not been acknowledged is lost. Therefore who leaves throws away what
- * comes until the peer's kernel has acknowledged, which takes a round trip whatever the peer
- * computes, or the peer has left, too. It waits for nobody who is gone.
+ * A socket that is closed with unread data, or that receives data afterwards, resets its
+ * connection, and data that was not acknowledged is lost. Therefore a rank that leaves discards
+ * incoming data until the peer's kernel has acknowledged everything, which takes one round trip
+ * whatever the peer computes, or until the peer has left, too. It does not wait for dead peers.
  *
- * - The last word is waited for until a peer that has not got it suspects us: later, the end of the
- *   heartbeat socket proves nothing to it.
- * - Messages may have to wait for a reader who computes for long: soon they are left to the kernel.
- *   The side that speaks last sends nothing more that would reset the connection.
- * - Lanes of collectives lose nothing that counts: a rank that sends there has entered a later
- *   call, and so has read what was sent in those that this rank completed.
+ * - It waits for the acknowledgement of the goodbye until a peer that has not got it suspects us:
+ *   after that, the end of the heartbeat socket proves nothing to the peer.
+ * - Messages may have to wait for a reader that computes for long: after a short time they are left
+ *   to the kernel. The side that sends last sends nothing more that would reset the connection.
+ * - Lanes of collectives lose no data that is needed: a rank that sends there has entered a later
+ *   call, and so has read the data of all calls that this rank completed.
  *
  * Layer: comm; see link.h. Memory: none. Thread: the caller's.
  */

@@ -1,10 +1,10 @@
-/* Sockets to the ranks on other hosts: one per lane, so that a call waits behind nothing but its
- * own kind, and one for signs of life.
+/* Sockets to the ranks on other hosts: one per lane, so that a call waits only behind calls of its
+ * own kind, and one for heartbeats.
  *
- * On the lanes of collectives run frames: a header that names the call, then one round's piece. A
- * round is read by the call that it belongs to, from the socket straight to its place; what comes
- * early stays in the kernel and slows its sender down. On the lane of messages run plain bytes
- * (message.c).
+ * The lanes of collectives carry frames: a header that names the call, then one round's piece. A
+ * round is read by the call that it belongs to, from the socket straight to its place; data that
+ * comes early stays in the kernel and slows its sender down. The lane of messages carries plain
+ * bytes (message.c).
  *
  * Layer: comm. Memory: comm->peers[r].link. Thread: each lane's socket its lane's holder, the
  * heartbeat socket under heartbeat_mutex.

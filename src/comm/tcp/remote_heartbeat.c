@@ -1,13 +1,14 @@
 /* Heartbeats between hosts, and the goodbye message.
  *
- * Over the heartbeat socket each process says 20 times a second that it is there and what it calls,
- * and when it closes the communicator. If it ends without that last word, its process has died; the
- * end of another socket says nothing, for it may overtake the word. A rank that closes because of a
- * death names the dead rank: ranks that would learn of it a little later must not take the closing
- * for the cause. A rank that frees it in good order says so: what it sent before may arrive later
- * than that word, for sockets know no order among each other, and is waited for until its socket
- * ends. As TCP holds back what follows a lost packet, for seconds when several are lost, the beats
- * and the last word go as datagrams, too (beat.c).
+ * Over the heartbeat socket each process reports 20 times a second that it lives and which call it
+ * is in, and sends a goodbye when it closes the communicator. If the socket ends without a goodbye,
+ * the process has died; the end of another socket proves nothing, because it may overtake the
+ * goodbye. A rank that closes because of a death names the dead rank: ranks that would learn of the
+ * death a little later must not take the closing for the cause. A rank that frees the communicator
+ * in good order says so: its earlier data may arrive after the goodbye, because different sockets
+ * have no common order, and is waited for until its socket ends. TCP holds back all data after a
+ * lost packet, for seconds when several are lost; therefore the beats and the goodbye are also sent
+ * as datagrams (beat.c).
  *
  * Layer: comm; see link.h. Thread: the heartbeat's, or any; under heartbeat_mutex.
  */

@@ -1,37 +1,40 @@
-/* What the coordinator of a job decides: who trains together (rendezvous/rendezvous.h), who gets
- * which records (shard/shard.h), and what the journal has of it, put together.
+/* The decisions of a job's coordinator: it combines which workers train together
+ * (rendezvous/rendezvous.h), which of them gets which records (shard/shard.h), and the journal.
  *
- * arbiter_step() is told one event and says what is to be done, in order (effects.h): a record is
- * appended before what it announces is sent. Where an append fails, nothing after it may be done,
- * and the journal is right: the coordinator is started again from it.
+ * arbiter_step() gets one event and returns what is to be done, in order (effects.h): a record is
+ * appended before the messages that announce it are sent. If an append fails, no later effect may
+ * be carried out; the journal is still right, and the coordinator is started again from it.
  *
  *     the journal's records, then START; once SERVE comes, messages
  *     SYNC      answered by DURABLE
  *     TICK      at arbiter_next_ms() or later
  *
- * Data sets are told in the options, or by members, whose records are planned: no lease is needed,
- * and a step that has others than the plan's next ones is a contradiction (MUSTER_EDATA).
+ * Data sets are declared in the options, or by members. The records of members are planned: no
+ * lease is needed, and a step with other records than the plan's next ones is a contradiction
+ * (MUSTER_EDATA).
  *
- * Data sets by leases are beside them, of processes that are members of no generation (ENROLL): the
- * job is done when their records are, too. What one held that died is tried in parts as well.
+ * Besides, there are data sets by leases, for processes that are members of no generation (ENROLL):
+ * the job is done when their records are done, too. The records that such a process held when it
+ * died are also tried in parts.
  *
  * Training ends with the last epoch, or with step max_steps of the log, which the journal has:
- * steps that were undone do not count. Members hear of it with their data set.
+ * steps that were undone do not count. Members get this limit with their data set.
  *
- * Records are asked for without a data set: those to be trained are served one after the other, in
- * the order of the options. Grants are the last effects of a step. A grant without records, marked
- * as the last one, says that nothing else is there now: its member goes on with what it has, and
- * asks again.
+ * Members ask for records without naming a data set: the data sets to be trained are served one
+ * after the other, in the order of the options. Grants are the last effects of a step. A grant
+ * without records, marked as the last one, says that no other records are free now: its member
+ * trains those that it has, and asks again.
  *
  * A job fails (ARBITER_FAILED) when a worker says so (FAIL), or when ARBITER_TRIES workers have
- * died with the same record at hand (PASS): it is named, and set aside where its data set has that
- * option: members hear of it by OPEN, and train it in no epoch. What was at hand of one that died
- * is suspected until its step is committed, in parts; members hear of them by OPEN, and compute the
- * parts one by one. What is suspected is not in the journal, that the job has failed is.
+ * died with the same record at hand (PASS). This record is named. If its data set has the option,
+ * the record is set aside instead: members get it with OPEN, and train it in no epoch. The records
+ * that a worker had at hand when it died are suspected, in parts, until their step is committed;
+ * members get the parts with OPEN, and compute them one by one. The journal does not have suspected
+ * records, but it has the failure of the job.
  *
- * Of a member that is not heard of for the time of a lease, its death is assumed; where the log has
- * every record, that it has ended well. So it is, at once, of one that is gone. Of one whose death
- * is proven its cause decides, also where that is told later.
+ * A member that is silent for the time of a lease is assumed dead; if the log has every record, it
+ * is assumed to have ended well. The same is assumed at once of a member that is gone. If a death
+ * is proven its cause decides, even if the cause becomes known later.
  *
  * Layer: program (coordinator). Pure: no clock, no I/O. Memory: arbiter_new/free; what events point
  * to is borrowed for the call. Thread: one.

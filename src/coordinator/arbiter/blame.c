@@ -1,9 +1,11 @@
-/* Records that workers die of. What is at hand of a worker which dies is suspected, and tried again
- * in parts, so small that one record is left for the ARBITER_TRIES-th death: it is named, and set
- * aside, or the job fails. Workers that were killed from outside, or pre-empted, died of nothing.
+/* Records that workers die of. The records that a worker has at hand when it dies are suspected,
+ * and tried again in parts, so small that one record is left for the ARBITER_TRIES-th death: it is
+ * named, and set aside, or the job fails. If a worker was killed from outside, or pre-empted, no
+ * record is suspected.
  *
- * Why one died may be known only when the others are at work again, in a generation that was opened
- * without a suspicion: it is closed once more then (step.c), and opened with it. See internal.h.
+ * The cause of a death may become known only when the others are at work again, in a generation
+ * that was opened without a suspicion: then this generation is closed (step.c), and the next one is
+ * opened with the suspicion. See internal.h.
  */
 #include "coordinator/arbiter/internal.h"
 

@@ -1,6 +1,6 @@
-/* A step of the arbiter as bytes: the event, and what it answered, so that equal steps have equal
- * bytes. The answer has the result, the effects with their bytes, and the arbiter after them (what
- * is known of it from outside, and a hash of its snapshot where there can be one).
+/* A step of the arbiter as bytes: the event and the answer, so that equal steps have equal bytes.
+ * The answer has the result, the effects with their bytes, and the arbiter after them (what can be
+ * seen from outside, and a hash of its snapshot if it can make one).
  *
  * Layer: program (coordinator). Pure. Memory: the caller's. Thread: any.
  */

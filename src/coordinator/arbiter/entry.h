@@ -1,9 +1,9 @@
-/* What the coordinator's journal has, record by record: the kinds, and their bytes.
+/* The content of the coordinator's journal, record by record: the kinds, and their bytes.
  *
- * What members say is kept as the frames of wire/wire.h. Numbers are little-endian.
+ * Messages of members are kept as the frames of wire/wire.h. Numbers are little-endian.
  *
- * Layer: program (coordinator). Pure. Memory: the caller's; what was read lies in the record and in
- * the room. Thread: any.
+ * Layer: program (coordinator). Pure. Memory: the caller's; an entry that was read points into the
+ * record and the room. Thread: any.
  */
 #pragma once
 

@@ -1,5 +1,6 @@
-/* Workers whose step function does not come back, while others wait for them. They beat and answer,
- * so that nobody takes them for dead: only the time of their pass tells. See internal.h. */
+/* Finds workers whose step function does not return while others wait for them. Their heartbeats
+ * and answers go on, so that they do not look dead: only the time of their pass shows it. See
+ * internal.h. */
 #include "coordinator/arbiter/internal.h"
 
 #include <stdio.h>

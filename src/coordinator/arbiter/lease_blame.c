@@ -1,6 +1,7 @@
-/* Records that workers by leases die of. What one held that crashed is suspected, and granted alone
- * in parts (shard/suspects.c): the third death names a record. It is set aside, which the journal
- * has, or the job fails. What is suspected is in no journal. See leasing.h. */
+/* Records that workers by leases die of. The records that a worker held when it crashed are
+ * suspected, and granted alone in parts (shard/suspects.c): the third death names a record. It is
+ * set aside, and the journal has it, or the job fails. The journal does not have suspected records.
+ * See leasing.h. */
 #include "coordinator/arbiter/leasing.h"
 
 #include "base/err.h"

@@ -1,16 +1,16 @@
-/* Workers by leases: processes without a generation, which ask for records of one data set, say
- * when they are done, and renew their leases by whatever they say.
+/* Workers by leases: processes without a generation, which ask for records of one data set, report
+ * records that are done, and renew their leases with each message.
  *
- *     ENROLL   the data set is declared, or must be the job's; what an owner holds is settled
+ *     ENROLL   the data set is declared, or must be the job's; the owner reports what it holds
  *     FETCH    records are granted, now or when there are some; or all are done
- *     DONE     records are done: in the journal first, then RECEIPT. Each has a number, so that one
- *              that comes twice counts once; what failed is to do again
+ *     DONE     records are done: first in the journal, then RECEIPT. Each DONE has a number, so
+ *              that one that comes twice counts once; records that failed are to do again
  *
- * A table of records of its own (shard/shard.h), beside the ledger: these records belong to no step
- * and are never cut. An owner whose process has died, or whose lease ran out, is out: its records
- * are to do, and what it says then is answered by EXPELLED. What one held that crashed is
- * suspected, and tried in parts by others (lease_blame.c). After a restart nothing is granted until
- * each owner of the journal has come back, or its lease ran out.
+ * The leases have a table of records of their own (shard/shard.h), beside the ledger: these records
+ * belong to no step and are never cut. If an owner's process has died, or its lease ran out, its
+ * records are to do, and later messages of it are answered by EXPELLED. The records that it held
+ * when it crashed are suspected, and tried in parts by others (lease_blame.c). After a restart
+ * nothing is granted until each owner of the journal has come back, or its lease ran out.
  *
  * Layer: program (coordinator), private to this folder. Pure. Memory: leases_init/done.
  */

@@ -1,8 +1,8 @@
-/* The records of a job as its log of steps says: what is done, what is to do, and how to go back to
- * the newest checkpoint, or to one before it.
+/* The records of a job according to its log of steps: what is done, what is to do, and how to go
+ * back to the newest checkpoint, or to one before it.
  *
- * Beside the records as they are now it keeps those of the checkpoint, as a step cannot be undone,
- * and the late steps, for the checkpoint that comes next: it is of one of them.
+ * Besides the present state of the records it keeps their state at the checkpoint, because a step
+ * cannot be undone, and the steps since then, because the next checkpoint is of one of them.
  *
  * Layer: program (coordinator). Pure. Memory: ledger_init/done. Thread: one.
  */

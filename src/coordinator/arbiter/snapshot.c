@@ -1,5 +1,5 @@
-/* The arbiter as one record of the journal. What it has is what its journal gives when it is read:
- * no leases, no connections. See arbiter.h. */
+/* The arbiter as one record of the journal. It has the same content as the journal: no leases, no
+ * connections. See arbiter.h. */
 #include "coordinator/arbiter/arbiter.h"
 
 #include "base/err.h"

@@ -1,5 +1,5 @@
-/* What the journal asks of the file system, one function for each call, so that tests can let any
- * of them fail or be the last.
+/* The journal's calls of the file system, one function for each, so that tests can let any of them
+ * fail or be the last.
  *
  * Layer: program (coordinator). All return -1 with errno, as the system calls do.
  */

@@ -5,9 +5,10 @@
  *              CRC of the payload (4), the payload, an end mark (1)
  *
  * Numbers are little-endian, CRCs are CRC32C. The head has a CRC of its own, so that a length can
- * be trusted before what it announces is there: a journal that ends within a record was torn when
- * its writer died, and a record that is all there and wrong was damaged. What a host did not get to
- * write before it died reads as zeros up to the end of the file; the end mark is none.
+ * be trusted before the payload is read: a journal that ends within a record was torn when its
+ * writer died, and a record that is complete and wrong was damaged. Data that a host had not yet
+ * written when it died reads as zeros up to the end of the file; therefore the end mark is not
+ * zero.
  *
  * Layer: program (coordinator). Pure. Memory: the caller's.
  */

@@ -1,9 +1,9 @@
-/* The coordinator's journal: records are appended before what they say is announced, and read from
- * the beginning after a restart. A folder has one journal, and one writer at a time.
+/* The coordinator's journal: records are appended before their decisions are announced, and read
+ * from the beginning after a restart. A folder has one journal, and one writer at a time.
  *
- * What journal_append returned for survives the death of the process; with `sync`, what
- * journal_sync returned for survives the host's. A torn end is cut off at opening; a damaged record
- * is an error that says where, and nothing is cut.
+ * A record survives the death of the process once journal_append has returned; with `sync`, it
+ * survives the death of the host once journal_sync has returned. A torn end is cut off at opening;
+ * a damaged record is an error that names its place, and nothing is cut.
  *
  *     journal        the records
  *     journal.new    a compacted one that is not finished; removed at opening

@@ -1,7 +1,7 @@
-/* Keeps in a file beside the journal when the coordinator lived last: one that begins again knows
- * from it how long nobody coordinated, to a quarter of a second. The clock counts from the
- * machine's start, and setting the time does not change it: after another start nothing is known.
- * See internal.h. */
+/* Keeps in a file beside the journal when the coordinator lived last. A coordinator that is started
+ * again computes from it how long there was none, to a quarter of a second. The clock counts from
+ * the machine's start, and setting the time does not change it; after a reboot the duration is
+ * unknown. See internal.h. */
 #include "coordinator/server/internal.h"
 
 #include "base/cleanup.h"

@@ -1,9 +1,9 @@
-/* Who may coordinate, where several coordinators may be started over one journal: the one that
- * holds the lease. The server asks; what the lease is, and who keeps it, is the caller's
- * (src/cli/verb/coordinator_lease.c: a Lease of Kubernetes).
+/* If several coordinators may be started over one journal, only the one that holds the lease may
+ * coordinate. The server asks for it; the caller implements it (src/cli/verb/coordinator_lease.c: a
+ * Lease of Kubernetes).
  *
- * It may be lost at any moment, so the server looks before it decides, appends, or sends anything.
- * Without it nothing is served.
+ * The lease may be lost at any moment, so the server checks it before it decides, appends or sends
+ * anything. Without the lease nothing is served.
  *
  * Layer: program (coordinator). Thread: the loop's. The struct is the caller's.
  */

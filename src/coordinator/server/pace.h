@@ -1,12 +1,12 @@
-/* How a job gets on, as its coordinator sees it: the rate at which records are committed, and what
- * each recovery cost.
+/* The progress of a job, as its coordinator sees it: the rate at which records are committed, and
+ * the cost of each recovery.
  *
  * A recovery is from the last step before a generation was closed to the first step of the next
  * one; its cost is that time less the usual period of a step. It is reported for the member that
  * was lost, else for the one that left or joined. A recovery of the coordinator is from its end to
- * the next step of which it hears; nobody waited for it meanwhile. One that goes back to a
- * checkpoint, or to the beginning, is said twice: at once, and how long it took until the next
- * step.
+ * the next step that is reported to it; no member waited for it meanwhile. A recovery that goes
+ * back to a checkpoint, or to the beginning, is reported twice: at once, and with its duration
+ * after the next step.
  *
  * Layer: program (coordinator). Pure: time comes in as data. Memory: the caller's. Thread: one.
  */

@@ -1,7 +1,7 @@
-/* Whether a member's process is still there, asked of its host's kernel: a process listens for
- * others as long as it is a member, and where nobody listens any more a connection is refused. One
- * that is stopped, or busy, is connected to by its kernel; a host that cannot be reached answers
- * nothing.
+/* Asks the kernel of a member's host whether the member's process still exists: a process listens
+ * as long as it is a member, and a connection is refused when no process listens any more. If the
+ * process is stopped, or busy, its kernel still accepts the connection; a host that cannot be
+ * reached does not answer.
  *
  * Layer: program (coordinator). Memory: start/stop; stop returns before the loop has let go of it.
  * Thread: the loop's.

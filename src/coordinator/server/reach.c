@@ -1,11 +1,12 @@
 /* Finds out whether processes of members on other hosts that have no connection to us have ended.
- * Other members tell of one that dies; where all of a host die nobody is left to tell, and of one
- * that works by leases nobody ever tells.
+ * Other members report a member that dies; but if all members of a host die, none is left to report
+ * it, and no member ever reports a worker by leases.
  *
- * Where a member listens is tried when it joins. If it cannot be reached then (a firewall is in
- * between, or its address is one of another network) nothing is concluded from it later. If it was
- * reached, has no connection, and its host refuses REFUSALS times, a look apart, it has ended: a
- * living member listens, and comes back to us meanwhile. See internal.h and probe.h. */
+ * A member's address is tried when it joins. If it cannot be reached then (a firewall is in
+ * between, or its address belongs to another network) nothing is concluded from it later. If it was
+ * reached, has no connection, and its host refuses REFUSALS times, one look after another, it has
+ * ended: a living member listens, and would have connected again by then. See internal.h and
+ * probe.h. */
 #include "coordinator/server/internal.h"
 
 #include <string.h>

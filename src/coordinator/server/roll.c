@@ -1,7 +1,7 @@
 /* Keeps in a file beside the journal which processes of this machine the members are, and where
- * those of other machines listen: a coordinator that begins again knows at once, or can ask, who
- * has died meanwhile. It is evidence, no part of the journal: where it is lost, or cannot be
- * written, silent members are waited for. See internal.h. */
+ * those of other machines listen: a coordinator that is started again knows at once, or can find
+ * out, which of them have died meanwhile. The file is evidence and not part of the journal: if it
+ * is lost, or cannot be written, silent members are waited for. See internal.h. */
 #include "coordinator/server/internal.h"
 
 #include "base/cleanup.h"

@@ -1,10 +1,10 @@
 /* `muster coordinator`: the arbiter with a journal, a clock, sockets, and an eye on the processes
  * of this machine.
  *
- * What the arbiter decides is written to the journal before it is sent. Where the journal cannot be
- * written (a full disk), nobody is told anything: members train on, and the coordinator begins
- * again from the journal, in a new term, once it can be written. With a lease (lease.h) the same
- * holds while another one has it.
+ * The arbiter's decisions are written to the journal before they are sent. If the journal cannot be
+ * written (a full disk), nothing is sent: members train on, and the coordinator begins again from
+ * the journal, in a new term, once it can be written. With a lease (lease.h) the same holds while
+ * another coordinator has it.
  *
  * Layer: program (coordinator). Memory: within the call. Thread: one, the loop's.
  */

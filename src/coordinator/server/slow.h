@@ -1,6 +1,6 @@
-/* Finds workers that are slower than the others, by what each says of its late steps (PROGRESS).
- * What is compared is the time that a worker computes for one record: a step without its exchange
- * with the others, divided by the worker's records, since shares differ.
+/* Finds workers that are slower than the others, from their reports about recent steps (PROGRESS).
+ * It compares the time that a worker computes for one record: a step without its exchange with the
+ * others, divided by the worker's records, since shares differ.
  *
  * A worker is named when that time was half as long again as the median for SLOW_LOOKS looks in a
  * row, and the steps have waited for it noticeably; it is named until the time is less than a

@@ -1,8 +1,8 @@
-/* The status file (--status-file): how the job gets on, as a JSON object, for programs that watch
- * it. docs/coordinator.md says what is in it.
+/* The status file (--status-file): the progress of the job, as a JSON object, for programs that
+ * watch it. docs/coordinator.md describes its content.
  *
- * It is replaced by rename, so that a reader sees all of it. Where it cannot be written the job
- * goes on: the next one may be.
+ * It is replaced by rename, so that a reader sees a whole file. If it cannot be written the job
+ * goes on, and the next status is tried again.
  *
  * Layer: program (coordinator). Memory: the caller's. Thread: one.
  */

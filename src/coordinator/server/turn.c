@@ -1,5 +1,5 @@
-/* When the server serves: at once, or while it holds a lease (lease.h), and with a pause where its
- * journal cannot be written. See internal.h. */
+/* Decides when the server serves: at once, or while it holds a lease (lease.h), and with a pause if
+ * its journal cannot be written. See internal.h. */
 #include "coordinator/server/internal.h"
 
 enum { RETRY_MS = 500, NEVER_MS = -1 }; /* the time until the journal is tried again */

@@ -1,4 +1,5 @@
-/* Watches a process of this machine: its end is proven, whoever holds its sockets.
+/* Watches a process of this machine, so that its end is certain even if another process has its
+ * sockets.
  *
  * Layer: program (coordinator). Memory: start/stop; stop returns before the loop has let go of it.
  * Thread: the loop's.

@@ -1,19 +1,19 @@
 /* What the agent's files share. From below:
  *
- *     note.c     what users are told about a pod
- *     state.c    who is looked after (pure)
- *     step.c     what is decided (pure; step.h has the states, events.h the words)
+ *     note.c     events for the user about a pod
+ *     state.c    the pods and jobs that the agent manages (pure)
+ *     step.c     the decisions (pure; step.h has the states, events.h the words)
  *     queue.c    the events that wait
- *     job.c      one job's supervisor and placement; what it says is posted
+ *     job.c      one job's supervisor and placement; it posts the supervisor's messages
  *     start.c    what one container's start needs
  *     pod.c      one pod: its machine, what that asks for, its status
  *     gpus.c     its GPUs
- *     over.c     its end: what is left of it, its object, its folder
- *     stacks.c   what a job's processes are in, for a request
- *     looks.c    what the store has, as events
+ *     over.c     its end: its remains, its object, its folder
+ *     stacks.c   the stacks of a job's processes, for a request
+ *     looks.c    the content of the store, as events
  *     dispatch.c hands events to the step, and carries its effects out
  *
- * Nothing calls upwards: what a file has to tell those above it, it posts.
+ * No file calls a function of a later file in this list: it posts an event instead.
  *
  * Layer: program (daemon), private to the agent.
  */

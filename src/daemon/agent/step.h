@@ -1,9 +1,9 @@
-/* What the agent decides: which pods of the store this machine looks after, when one gets its
- * GPUs, when it is done with, and when a job's supervisor is begun and ended.
+/* The agent's decisions: which pods of the store this machine looks after, when a pod gets its
+ * GPUs, when the agent is done with it, and when a job's supervisor is started and ended.
  *
- * agent_step() is told one event and says what is to be done, in order (effects). What an effect
- * leads to (it worked, it failed) comes back as a later event: nothing is called back from within.
- * What a pod's containers do is decided by its own machine (pod/pod.h), which effects feed.
+ * agent_step() gets one event and returns what is to be done, in order (effects). The result of an
+ * effect (success or failure) comes back as a later event: there is no callback within a step.
+ * A pod's containers are the business of its own machine (pod/pod.h), which effects feed.
  *
  * A pod on this machine:
  *
@@ -11,24 +11,25 @@
  *     ADMITTING  is bound, its machine is made, its job's  ADMITTED → ADOPTING; REFUSED → forgotten
  *                supervisor is reached
  *     ADOPTING   waits for the records of what ran before  SUPERVISOR_READY → ADOPTED
- *     ADOPTED    has been told them                        FED → PLACING (not when it is deleted)
+ *     ADOPTED    has got these records                     FED → PLACING (not when it is deleted)
  *     PLACING    asks for its GPUs                         PLACED → PLACED; NOT_PLACED → WAITING
- *     WAITING    has been told that there is no room       ROOM_MADE → PLACING
+ *     WAITING    has got the answer that no GPU is free    ROOM_MADE → PLACING
  *     PLACED     may run
  *     KEEPING    is over (from any state but ADMITTING);   KEPT → forgotten, REMOVING when deleted
- *                what is left of it is written down
+ *                its last state is recorded
  *     REMOVING   is over; its object is being removed      REMOVED → forgotten
  *
- * Over is who is gone (deleted, and nothing of it runs), or finished with a status that the store
- * has taken. What the store does not take (a full disk) is owed: RETRY tries again.
+ * A pod is over when it is deleted and none of its processes runs, or when it has finished and the
+ * store has taken its status. A write that the store refuses (a full disk) is owed: RETRY repeats
+ * it.
  *
  * A job's supervisor:
  *
  *     OPENING    no pod was admitted yet                   ADMITTED → STARTING
- *     STARTING   records are being told                    SUPERVISOR_READY → READY
+ *     STARTING   it is sending its records                 SUPERVISOR_READY → READY
  *     READY      pods run
  *     ENDING     its last pod left: it was asked to end    SUPERVISOR_ENDED or _LOST → closed
- *     OVER       it is gone, its pods are told; new pods   its last pod's end → closed
+ *     OVER       it is gone, its pods know it; new pods    its last pod's end → closed
  *                wait until all of them have left
  *
  * A pod that comes while its job is ENDING or OVER is not admitted; when the job is closed, the

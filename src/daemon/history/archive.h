@@ -4,9 +4,9 @@
  *     jobs/UID/archive/…          the run as it will be, made beside it (a thread)
  *     history/NS/JOB/RUN          … and renamed, whole
  *
- * record.json goes when archive/ is whole, so what is in the folder tells what is left to do, and
- * each step may be done again. The rename makes the run visible: before it there is none, and after
- * it there is nothing left to be renamed.
+ * record.json is removed when archive/ is complete, so the content of the folder shows which steps
+ * are left, and each step may be repeated. The rename makes the run visible: before it there is no
+ * run, and after it there is nothing left to rename.
  *
  * Layer: program (daemon). Thread: the loop's, but for archive_prepare. Ownership: task new/free.
  */

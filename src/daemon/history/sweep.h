@@ -1,9 +1,8 @@
-/* Removes the folders of deleted jobs: jobs/UID goes when its job, its pods and its
- * processes are gone and no `muster run` still reads there. Of a finished job a run of the history
- * is made first (archive.h), within the history's limits (prune.h).
+/* Removes the folders of deleted jobs: jobs/UID is removed when its job, its pods and its processes
+ * are gone and no `muster run` still reads there. If the job has finished, its folder first becomes
+ * a run of the history (archive.h), within the history's limits (prune.h).
  *
- * Layer: program (daemon). Thread: the loop's; what takes long is done in a thread, one folder at a
- * time.
+ * Layer: program (daemon). Thread: the loop's; slow work is done in a thread, one folder at a time.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* Runs slow work on the disk (a recursive removal, a write that is synced) off the loop, in a
  * thread of libuv's pool, one task after the other.
  *
- * The queue is bounded: what does not fit any more is done at once, by the caller.
+ * The queue is bounded: if it is full, the caller does the work itself, at once.
  *
  * Layer: program (daemon). Thread: the loop's; `work` runs in another.
  */

@@ -1,11 +1,11 @@
 /* Stores the environments of the shells from which jobs were submitted, for the ranks of these
  * jobs.
  *
- * MUSTER_HOME/environments/ID, mode 0600: a list as base/variables.h has it. The job names the ID
- * (muster.dev/environment); values are in no object, no record and no log. A file comes before its
- * job (PUT …/environments/ID), is read whenever a rank starts, and goes when no job that is not
- * over, or whose pods still run, names it. What nobody has named for a minute goes, too, and what
- * nobody names when the controller starts.
+ * The file is MUSTER_HOME/environments/ID, mode 0600, a list in the format of base/variables.h. The
+ * job names the ID (muster.dev/environment); values are in no object, no record and no log. A file
+ * is written before its job (PUT …/environments/ID) and read whenever a rank starts. It is deleted
+ * when the last job that names it is over and its pods have ended. A file that no job has named for
+ * a minute is deleted, too, and so is one that no job names when the controller starts.
  *
  * Layer: program (daemon). Thread: the loop's. Ownership: environments_new/environments_free.
  */

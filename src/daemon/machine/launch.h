@@ -4,9 +4,9 @@
  * The environment is built in this order, later winning: what the submitter's shell had
  * (daemon/machine/environments.h), the container's own with the addresses made local, what the
  * submitter asked for by name, and what a launcher sets (job/shell_variables.h: the operator's
- * variables, then CUDA_VISIBLE_DEVICES and MUSTER_*). Values of the shell and by name stay in their
- * file, which the supervisor reads: here a name that is given there is only taken out of the
- * container's.
+ * variables, then CUDA_VISIBLE_DEVICES and MUSTER_*). The values of the shell, and those given by
+ * name, stay in their file, which the supervisor reads: names that are in that file are only
+ * removed from the container's variables here.
  *
  * Layer: program (daemon). Ownership: everything borrowed but what is returned.
  */

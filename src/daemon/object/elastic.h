@@ -1,8 +1,8 @@
-/* How an elastic job gets on: what its coordinator has written into the job's folder
+/* The progress of an elastic job: the status that its coordinator has written into the job's folder
  * (docs/coordinator.md, --status-file), as `status.elastic` of the job.
  *
- * It is read when somebody asks for the job, and is in no store. The file is a rank's, so that it
- * may be anything: what is not understood is left out, and where nothing is,
+ * It is read when a client asks for the job, and is not in the store. A rank writes the file, so it
+ * may contain anything: unknown content is left out, and if nothing remains,
  * `status.elastic.message` says why.
  *
  * Layer: program (daemon). Thread: any.

@@ -5,8 +5,8 @@
  *     GET …/pods/NAME/log?uid=UID&…        as the API's log; NAME may be deleted, and `previous`
  *                                          goes on to the pod that had the name before
  *     GET …/pods/NAME/container/C?uid=UID  {"cwd","mounts","logs"}
- *     GET …/pods/NAME/stacks?uid=UID       {"attempts": […]}: what the processes of the pod's job
- * are in (process/stack/stacks.h)
+ *     GET …/pods/NAME/stacks?uid=UID       {"attempts": […]}: the stacks of the processes of the
+ *                                          pod's job (process/stack/stacks.h)
  *
  * Without a uid NAME is the pod that has it now, else the last one that had it.
  *

@@ -1,8 +1,8 @@
-/* Port-forward as clients speak it that have a pair of channels for each port: the Python client.
+/* Port-forward for clients that have a pair of channels for each port, like the Python client.
  *
  * The ports are in the query, and each is one connection, made at once. The first message of a
- * channel is its port, two bytes, the low one first. There is no end of a channel: the WebSocket
- * ends when the ranks have ended all of them.
+ * channel is its port, two bytes, the low one first. A single channel cannot be ended: the
+ * WebSocket ends when the ranks have ended all connections.
  *
  * Layer: program (daemon). Thread: the loop's. Ownership: it owns itself.
  * Source: the package portforward of k8s.io/kubelet.

@@ -1,9 +1,9 @@
 /* kubectl port-forward, as SPDY/3.1 within a WebSocket: each of its connections is a pair of
- * streams, of which one carries the data and the other what went wrong.
+ * streams, of which one carries the data and the other an error message.
  *
- * kubectl knows no windows: it sends without waiting for room, and never says that it has any. So
- * what one rank does not take, over a bound, stops what comes for the others, too; what the client
- * does not take stops what all of them send, as there is one connection to it.
+ * kubectl does not use windows: it sends without waiting for room, and never announces any. So if
+ * one rank does not take its data, over a bound, the data for the other ranks stops, too; if the
+ * client does not take data, all ranks stop sending, because there is one connection to it.
  *
  * Layer: program (daemon). Thread: the loop's. Ownership: the tunnel owns itself.
  * Source: the packages portforward of k8s.io/client-go and k8s.io/kubelet.

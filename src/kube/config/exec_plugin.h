@@ -1,9 +1,9 @@
 /* Exec plugins: the program of a kubeconfig's user that prints who we are to the server
  * (client.authentication.k8s.io/v1 and v1beta1).
  *
- * It gets this process's environment, what the kubeconfig adds, and KUBERNETES_EXEC_INFO; standard
- * error is ours, as it may ask to log in; standard input is ours where the kubeconfig allows it.
- * What it prints is a secret: no message has any of it.
+ * It gets this process's environment, the variables of the kubeconfig, and KUBERNETES_EXEC_INFO. It
+ * has our standard error, because it may ask the user to log in, and our standard input if the
+ * kubeconfig allows it. Its output is a secret: no message contains any of it.
  *
  * Layer: services, room kube/config. Blocks until the program has ended, or was killed for its
  * time. Ownership: init by exec_plugin_run, exec_credential_done.

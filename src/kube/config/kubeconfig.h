@@ -1,7 +1,7 @@
 /* Kubeconfig files: clusters, users, and the contexts that put the two together.
  *
- * Several files become one configuration, as kubectl has it: of a name that is there twice the
- * first file's entry counts, and so does the first current-context.
+ * Several files become one configuration, as with kubectl: if two files have the same name, the
+ * entry of the first one counts, and so does the first current-context.
  *
  * Layer: services, room kube/config. kubeconfig_add and kubeconfig_target are pure;
  * kubeconfig_load reads files. Ownership: init/done, the caller's struct.

@@ -4,11 +4,11 @@
  * Layer: services, room kube/pace. Pure: time comes in. Ownership: the caller's structs; an item is
  * in the queue from pace_add to pace_remove.
  *
- * An item is in a lane (it goes as soon as it may), waits (for its next try, or is only watched for
- * its deadline) or is sent. Lane 0 is outside of the budget and of the limit of those under way;
- * the others are served in their order. Within a lane the groups (the namespaces) take turns, and
- * one of them does not have all of those under way: what a webhook of one namespace holds up keeps
- * nobody else waiting (controller/fair_share.h).
+ * An item is in a lane (it is sent as soon as possible), waits (for its next try, or is only
+ * watched for its deadline) or is sent. Lane 0 is outside of the budget and of the limit of
+ * requests under way; the other lanes are served in their order. Within a lane the groups (the
+ * namespaces) take turns, and no group has all requests under way: requests that a webhook of one
+ * namespace delays do not delay the others (controller/fair_share.h).
  */
 #pragma once
 

@@ -1,10 +1,10 @@
 /* Decides whether and when a request that failed is sent again.
  *
- * The rule is that of client-go: what the server answered with Retry-After (429, and 5xx of a
- * server that starts, stops or is overloaded) is sent again whatever its method, as the server
- * says that it has not done it. Without an answer a request is repeated only where that does no
- * harm: the connection was never made, or it only reads. A write whose answer was lost is told to
- * the caller, who looks whether it happened.
+ * The rule is that of client-go: a request that the server answered with Retry-After (429, and 5xx
+ * of a server that starts, stops or is overloaded) is sent again whatever its method, because the
+ * server says that it has not carried it out. Without an answer a request is repeated only if that
+ * does no harm: the connection was never made, or the request only reads. A write whose answer was
+ * lost is reported to the caller, which finds out whether it was carried out.
  *
  * Layer: services, room kube/pace. Pure: chance comes in as a seed.
  */

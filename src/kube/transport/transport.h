@@ -1,7 +1,7 @@
 /* HTTP transfers on the libuv loop: curl's multi interface over uv_poll. Nothing here blocks.
  *
- * curl may not be called from its own callbacks, so those only collect; what came is handed to the
- * owners after curl has returned, where they may start and cancel whatever they like.
+ * curl may not be called from its own callbacks, so these only collect data; it is handed to the
+ * owners after curl has returned, when they may start and cancel any transfer.
  *
  * Layer: services, room kube/transport. Thread: the loop's. Ownership: open/close; a transfer frees
  * itself after `end`, or is cancelled.

@@ -1,4 +1,4 @@
-/* The webhooks' routes: an API server's review comes in, and what src/webhook says of it goes out.
+/* The webhooks' routes: answers the reviews of API servers as src/webhook decides.
  *
  * Reviews are read and answered in libuv's threads, so that the operator's loop, which renews a
  * lease, waits for none, however large; what is under way has a bound, and a request beyond it is

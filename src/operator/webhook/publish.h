@@ -1,8 +1,10 @@
-/* Tells API servers which authorities the webhooks' certificate may be of: the field caBundle of
- * the webhook configurations, and of the conversion clause of the definition of PyTorchJobs.
+/* Tells API servers which authorities may have signed the webhooks' certificate: by the field
+ * caBundle of the webhook configurations, and of the conversion clause of the definition of
+ * PyTorchJobs.
  *
- * What is not there is left out, and so is what belongs to another Service. Nothing else of an
- * object is changed, and it is written only as it was read (its resourceVersion).
+ * Objects that do not exist are left out, and so are those that belong to another Service. No other
+ * field is changed, and a write fails if the object has changed since it was read
+ * (resourceVersion).
  *
  * Layer: program. Thread: the loop's. Ownership: open/close.
  */

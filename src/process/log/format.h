@@ -1,4 +1,4 @@
-/* How a container's log lies on disk; the writer (write.h) and the reader (log.h) share it.
+/* The format of a container's log on disk; the writer (write.h) and the reader (log.h) share it.
  *
  * The log is one stream of bytes, as the container wrote them: standard output and error are one
  * pipe, so their order is kept. The stream is cut into segments N.log (N counts from 0) of a
@@ -7,8 +7,8 @@
  * Plain bytes beside an index cost one splice(2) and no look at the data; a format with a time
  * before every line (CRI's) costs a scan and a copy, and people cannot use the files as they are.
  *
- * What muster itself has added (log_writer_add) stands in the same stream. added.idx holds two
- * marks: where that begins and where it ends. It is there before the text is.
+ * Text that muster itself has added (log_writer_add) is in the same stream. added.idx holds two
+ * marks: the beginning and the end of this text. It is written before the text.
  *
  * Layer: services; pure.
  */

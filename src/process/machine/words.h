@@ -1,4 +1,4 @@
-/* What the kernel refuses of a container's words, known before it is started.
+/* Finds out before the start of a container which of its words the kernel would refuse.
  *
  * Layer: services. Thread: any.
  */

@@ -1,7 +1,8 @@
-/* The environment of an attempt: what its spec says, over what lies in a file that the spec names.
+/* The environment of an attempt: the variables of its spec, which override those of a file that the
+ * spec names.
  *
- * The file (base/variables.h) holds what came from the submitter's shell. Its values are read when
- * the attempt starts and are in no record.
+ * The file (base/variables.h) holds the variables of the submitter's shell. Its values are read
+ * when the attempt starts and are in no record.
  *
  * Layer: services; private to the supervisor.
  */

@@ -1,8 +1,8 @@
-/* A pod's /etc/hosts, as a kubelet makes one: what the machine's file has, and a loopback address
- * for the names that the pod goes by. Without it, a program that looks up the machine's own name
- * (torchrun does) waits for a name server to say no, where neither file nor server has it. The
- * Services of its job, which a cluster's name server knows, stand there as well: they are all on
- * this machine.
+/* A pod's /etc/hosts, as a kubelet makes one: the content of the machine's file, and a loopback
+ * address for the names of the pod. Without it, a program that looks up the machine's own name, as
+ * torchrun does, waits for the refusal of a name server if neither the file nor the server has the
+ * name. The file also has the Services of the job, which a cluster's name server knows: they are
+ * all on this machine.
  *
  * Layer: services. Thread: any.
  */

@@ -1,6 +1,6 @@
-/* What collectives the processes of a job are in, by the flight records (core/flight.h) that
- * libmuster keeps in memory that is open in each of them. Nothing is asked of the process: stopped
- * ones and programs in C tell it as well.
+/* Finds out which collectives the processes of a job are in, from the flight records
+ * (core/flight.h) that libmuster keeps in memory that is open in each of them. The process does not
+ * have to answer: this also works for stopped processes and for programs in C.
  *
  * Layer: services (reads /proc). Thread: any. Ownership: new references.
  */

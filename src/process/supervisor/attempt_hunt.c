@@ -1,5 +1,5 @@
-/* What a killed monitor left is killed between other events: the loop never waits for a process
- * that does not end at once. See attempt_state.h. */
+/* Kills the processes that a killed monitor has left, between other events: the loop never waits
+ * for a process that does not end at once. See attempt_state.h. */
 #include "process/supervisor/attempt_state.h"
 
 #include "process/machine/descendants.h"

@@ -1,8 +1,8 @@
 /* The control groups of an attempt: one for its container, one for the further commands in it. See
  * attempt_state.h.
  *
- * What this machine does not permit is said in an event, and the container runs without; what it
- * does permit and fails all the same ends the start: a limit never fails in silence.
+ * If this machine does not permit a limit, an event says so, and the container runs without it. If
+ * the machine permits it and setting it fails, the start fails: a limit never fails in silence.
  */
 #include "process/supervisor/attempt_state.h"
 

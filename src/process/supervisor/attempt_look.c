@@ -1,4 +1,4 @@
-/* What is asked about a running attempt from outside. See attempt.h. */
+/* Answers questions about a running attempt. See attempt.h. */
 #include "process/supervisor/attempt_state.h"
 
 #include "base/time/clock.h"

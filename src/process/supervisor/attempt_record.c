@@ -1,5 +1,5 @@
-/* What is written down about an attempt, and told: both are the same JSON (docs/processes.md). See
- * attempt_state.h.
+/* Records an attempt on disk and reports it to controllers: both with the same JSON
+ * (docs/processes.md). See attempt_state.h.
  */
 #include "process/supervisor/attempt_state.h"
 

@@ -1,5 +1,5 @@
-/* What a job lacks on this machine, told to a controller that comes: notes, each with the reason of
- * the event that it becomes.
+/* Notes about what a job lacks on this machine, which each new controller gets: each with the
+ * reason of the event that it becomes.
  *
  * Layer: services. Thread: the supervisor's loop.
  */

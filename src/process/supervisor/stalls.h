@@ -1,8 +1,8 @@
-/* Looks every few seconds whether a job's attempts have stalled (process/stack/stall.h), and tells
- * of each that has, once, what it is in: {"event":"stalled","id":…,"text":"rank 1 has …"}.
+/* Checks every few seconds whether a job's attempts have stalled (process/stack/stall.h), and
+ * reports once for each that has where it is: {"event":"stalled","id":…,"text":"rank 1 has …"}.
  *
- * A look is one pass over /proc, and the descriptors of the job's own processes. Those that stall
- * are asked for their stacks, once; nobody else is sent a signal.
+ * A check is one pass over /proc, and the descriptors of the job's own processes. Only attempts
+ * that have stalled are asked for their stacks, once; no other process gets a signal.
  *
  * Layer: services; private to the supervisor. Thread: the loop's. Ownership: start/stop.
  */

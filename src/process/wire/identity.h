@@ -1,5 +1,5 @@
-/* Which process a number means: pids are used again, also after a reboot; pid, start time and boot
- * together are not. As text "PID-STARTTICKS-BOOTID".
+/* Identifies a process: PIDs are used again, also after a reboot, but not PID, start time and boot
+ * together. Its text is "PID-STARTTICKS-BOOTID".
  *
  * Layer: services (reads /proc). Thread-safe.
  */

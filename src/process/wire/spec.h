@@ -1,5 +1,5 @@
-/* What one attempt of a container is to run, as the controller sends it. spec.json is that without
- * argv and env, whose values are nobody's business after the start.
+/* What one attempt of a container is to run, as the controller sends it. spec.json has the same
+ * fields without argv and env, whose values stay private after the start.
  *
  *     {"argv": ["python3", "train.py"],        the first is looked up in env's PATH
  *      "env": {"PATH": "…", "RANK": "0"},      nothing is inherited; wins over the next
@@ -10,7 +10,7 @@
  *                  "readOnly": false, "subPath": "run1"}],
  *      "limits": {"memoryBytes": 67108864, "cpuMillis": 500},
  *      "log": {"segmentBytes": 10485760, "segments": 5},
- *      "stallMs": 60000,                          after which a stall is said; 0: never
+ *      "stallMs": 60000,                          after which a stall is reported; 0: never
  *      "podName": "mnist-worker-0",               a name that resolves to this machine
  *      "services": {"namespace": "default", "names": ["mnist-master-0"]},  names that do, too
  *      "runAsUser": 1000, "runAsGroup": 1000, "umask": 18,
@@ -20,8 +20,8 @@
  *
  * Everything but argv and cwd may be missing.
  *
- * Layer: services; pure. Ownership: process_spec_done; the strings belong
- * to the document the spec holds.
+ * Layer: services; pure. Ownership: process_spec_done; the strings belong to the document that the
+ * spec holds.
  */
 #pragma once
 
