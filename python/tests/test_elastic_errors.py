@@ -160,6 +160,16 @@ def test_a_gradient_that_no_optimizer_uses_is_said_once(world, python, kind, sai
     assert worker.text().count('no optimizer.step() came with its gradient') == said and 'trained' in worker.text()
 
 
+@pytest.mark.any_torch
+@pytest.mark.parametrize('kind, code', [('ended', 143), ('ending', 0)])
+def test_sigterm_after_the_loop(world, python, kind, code):
+    """The code after the loop is unwound, as it is without a job that is done; when Python ends, the exit code stands."""
+    job = world(1, python)
+    worker = job.start('elastic_error.py', kind, 0)
+    worker.end(code)
+    assert 'trained' in worker.text() and 'goes on' not in worker.text() and 'Traceback' not in worker.text(), worker.text()
+
+
 @pytest.mark.parametrize('kind, said', [('second', 1), ('none', 0)])
 def test_an_optimizer_that_the_job_does_not_know_is_said_once(world, python, kind, said):
     """Each worker would train the parameters of this optimizer alone. Only torch 2 reports the steps of all optimizers."""

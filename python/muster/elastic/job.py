@@ -73,7 +73,7 @@ class Job:
         self.pending = None  # the next pass; its batch was not handed out yet
         self.share = []  # this worker's passes; it has others than the current one only with a step function
         self.transaction_, self.took = None, False
-        self.finished = self.terminated = self.warned = False
+        self.finished = self.terminated = self.warned = self.hears_sigterm = False
         self.losses = Losses(self.model)
         self.param_counts = {}  # of each optimizer, when training began
         self.exited = None  # the SystemExit raised by the data set's code, which ends this process
@@ -166,11 +166,12 @@ class Job:
 
         def leave(number, frame):
             job = mine()
-            if job is None or job.native is None or job.terminated:
+            if job is None or job.native is None or job.finished or job.terminated:
                 raise Left(LEFT_BY_SIGTERM)
             job.terminated = True
             job.native.leave()
         signal.signal(signal.SIGTERM, leave)
+        self.hears_sigterm = True
 
     def transaction(self, function):
         """Returns the function, which must be the whole pass, as one that may step optimizers several times, with separate gradients, and
@@ -427,3 +428,5 @@ def _close(reference):
         else:
             left_early(job.native.query())
     job.close()
+    if job.hears_sigterm:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the process ends, with its own exit code
