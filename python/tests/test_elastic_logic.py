@@ -51,11 +51,25 @@ def test_what_cannot_be_trained_is_refused_with_a_sentence(look):
     told = look('refused')
     kinds = {name: error and error[0] for name, error in told.items()}
     assert kinds == {'SyncBatchNorm': 'NotImplementedError', 'FSDP': 'NotImplementedError', 'LBFGS': 'NotImplementedError',
-                     'no optimizer': 'TypeError', 'reduction': 'ValueError', 'no loader': 'RuntimeError', 'sampler': 'ValueError',
+                     'no optimizer': 'TypeError', 'no model': 'TypeError', 'reduction': 'ValueError', 'no loader': 'RuntimeError', 'sampler': 'ValueError',
                      'dropped': 'ValueError', 'none of them': None, 'validation': 'NotImplementedError', 'no option': 'TypeError', 'empty': 'ValueError', 'stateless': 'TypeError'}
     assert 'each record counts once in an epoch' in told['dropped'][1] and 'validation' in told['validation'][1]
     assert 'num_worker' in told['no option'][1]
     assert 'order of the micro-batches' in told['SyncBatchNorm'][1] and 'job.loader' in told['no loader'][1]
+
+
+def test_a_number_that_is_none_or_out_of_range_is_refused(look):
+    """The extension would take numbers modulo 2**32: epochs=2**32 would have been no epoch."""
+    u32 = 'is a whole number from 0 to 4294967295, not'
+    assert look('numbers') == {
+        'micro_batches -1': f'micro_batches {u32} -1', 'micro_batches 2.0': 'micro_batches is a whole number, not 2.0',
+        'checkpoint_steps 4294967296': f'checkpoint_steps {u32} 4294967296', f'peer_ms {2**63}': f'peer_ms is a whole number from 0 to {2**63 - 1}, not {2**63}',
+        'batch_size 2.5': 'the number of records in a micro-batch is a whole number, not 2.5', 'epochs 3': "epochs is a whole number, not '3'",
+        'epochs 4294967296': 'epochs is a whole number from 1 to 4294967295, not 4294967296',
+        'shuffle yes': "shuffle is a whole number, not 'yes'", 'shuffle -1': f'shuffle {u32} -1',
+        f'seed {2**70}': f'seed is a whole number from {-2**63} to {2**64 - 1}, not {2**70}', 'seed -1': None, 'shuffle True': None,
+        'shard 4294967296': 'the number of records in a shard is a whole number from 1 to 4294967295, not 4294967296',
+        'records 1.0': 'the number of records is a whole number, not 1.0'}
 
 
 def test_what_is_wrapped_is_what_it_was(look):

@@ -17,6 +17,7 @@ import torch
 
 from muster import _muster
 from muster.elastic import keyed, refusals, wrapping
+from muster.elastic.arguments import I64_MAX, whole
 from muster.elastic.buffers import Buffers
 from muster.elastic.ending import EXPELLED, FAILED, LEFT_BY_SIGTERM, Expelled, Failed, Left, came_late, has_failed, left_early, say_no_gradient, say_unused, \
     tell_error, tell_exit, tell_of_errors
@@ -63,10 +64,12 @@ class Job:
         check_micro_batches(micro_batches, micro_batches_per_worker, self.seed)
         if self.seed is not None:
             keyed.pin(threads)
-        self.options = dict(micro_batches=micro_batches or 0, micro_batches_per_worker=micro_batches_per_worker or 0, coordinator=coordinator, token=token, host=host, name=name,
-                            connect_ms=connect_ms, peer_ms=peer_ms, checkpoint=checkpoint and os.fspath(checkpoint),
-                            checkpoint_steps=checkpoint_steps, checkpoint_seconds=checkpoint_seconds,
-                            checkpoint_keep=checkpoint_keep, digest_steps=digest_steps, set_aside=int(bool(set_aside)),
+        counts = dict(micro_batches=micro_batches or 0, micro_batches_per_worker=micro_batches_per_worker or 0, checkpoint_steps=checkpoint_steps,
+                      checkpoint_seconds=checkpoint_seconds, checkpoint_keep=checkpoint_keep, digest_steps=digest_steps)
+        times = dict(connect_ms=connect_ms, peer_ms=peer_ms)
+        self.options = dict(coordinator=coordinator, token=token, host=host, name=name, checkpoint=checkpoint and os.fspath(checkpoint),
+                            **{name: whole(name, value) for name, value in counts.items()},
+                            **{name: whole(name, value, I64_MAX) for name, value in times.items()}, set_aside=int(bool(set_aside)),
                             digest_skip=1,  # the text, which has the stamp of the worker that wrote it
                             environment=0 if self.seed is None else keyed.environment_digest())
         self.plan, self.native, self.others, self.pass_ = None, None, {}, None

@@ -1,6 +1,8 @@
 """The data that a job trains (Plan), and the part that a worker computes in one call of the user's step function (Pass)."""
 import os
 
+from muster.elastic.arguments import check_plan, of_seed, whole
+
 
 class Pass:
     """One micro-batch that this worker must compute. Without records it is computed only for its form, with weight 0."""
@@ -30,10 +32,9 @@ class Plan:
     """The data to train: the same for all workers of the job."""
 
     def __init__(self, records, batch, epochs, shuffle, seed, name):
-        if records < 1 or batch < 1 or epochs < 1:
-            raise ValueError(f'{records} records, {batch} of them in a micro-batch, {epochs} epochs: each must be 1 or more')
+        check_plan(records, batch, 'micro-batch', epochs)
         self.records, self.batch, self.epochs = records, batch, epochs
-        self.shuffle, self.seed, self.name = int(shuffle), seed, name
+        self.shuffle, self.seed, self.name = whole('shuffle', shuffle), of_seed(seed), name
 
 
 def check_micro_batches(of_step, of_worker, seed):

@@ -19,6 +19,8 @@ def _refuse(what, instead):
 
 
 def check_model(model):
+    if not isinstance(model, nn.Module):
+        raise TypeError(f'model: {type(model).__name__} is no torch.nn.Module')
     for module in model.modules():
         if isinstance(module, nn.SyncBatchNorm):
             _refuse('no SyncBatchNorm', 'its statistics are those of one moment of all workers, and a lost worker\'s passes are '

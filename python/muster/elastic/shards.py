@@ -11,6 +11,7 @@ import os
 import sys
 
 from muster import _muster
+from muster.elastic.arguments import I64_MAX, check_plan, of_seed, whole
 from muster.elastic.ending import FAILED, Failed, came_late
 
 TASKS = {'train': 0, 'evaluate': 1, 'predict': 2}
@@ -28,16 +29,15 @@ class Shards:
 
     def __init__(self, records, shard, epochs=1, *, task='evaluate', name='', shuffle=False, seed=0, sums=(), coordinator=None, token=None,
                  worker=None, connect_ms=60_000, set_aside=None):
-        if records < 1 or shard < 1 or epochs < 1:
-            raise ValueError(f'{records} records, {shard} of them in a shard, {epochs} epochs: each must be 1 or more')
+        check_plan(records, shard, 'shard', epochs)
         if any(',' in one or not one for one in sums):
             raise ValueError(f'{sums}: the name of a sum is not empty, and has no comma')
         self.records, self.epochs, self.sums, self.ended = records, epochs, tuple(sums), False
         self.held = set()  # numbers of shards that were fetched and are not reported
         try:
-            self.native = _ask(_muster.Shards, records, shard, epochs, dataset=name, task=TASKS[task], seed=seed, shuffle=int(shuffle),
-                               sums=','.join(sums), coordinator=coordinator, token=token, name=worker, connect_ms=connect_ms,
-                               set_aside=int(bool(set_aside)))
+            self.native = _ask(_muster.Shards, records, shard, epochs, dataset=name, task=TASKS[task], seed=of_seed(seed), shuffle=whole('shuffle', shuffle),
+                               sums=','.join(sums), coordinator=coordinator, token=token, name=worker,
+                               connect_ms=whole('connect_ms', connect_ms, I64_MAX), set_aside=int(bool(set_aside)))
         except _muster.Error as error:
             if error.name == 'EGONE':
                 raise came_late() from None

@@ -14,6 +14,7 @@ from muster.elastic.buffers import Buffers
 from muster.elastic.gradient import BackwardWatch, Gradient
 from muster.elastic.job import Job
 from muster.elastic.passes import Pass
+from muster.elastic.shards import Shards
 from muster.elastic.slots import Slots, group_values
 from muster.elastic.state import State
 
@@ -197,6 +198,7 @@ def refused():
     ask('FSDP', lambda: refusals.check_model(type('FullyShardedDataParallel', (nn.Module,), {})()))
     ask('LBFGS', lambda: refusals.check_closures([optim.LBFGS(net.parameters())], None))
     ask('no optimizer', lambda: Job(net, net))
+    ask('no model', lambda: Job(None, optim.SGD(net.parameters(), lr=1)))
     ask('reduction', lambda: Job(net, optim.SGD(net.parameters(), lr=1), reduction='max'))
     ask('no loader', lambda: Job(net, optim.SGD(net.parameters(), lr=1)).open())
     job = Job(net, optim.SGD(net.parameters(), lr=1))
@@ -207,6 +209,30 @@ def refused():
     ask('none of them', lambda: job.loader([1, 2], 1, sampler=None, batch_sampler=None, drop_last=False))
     ask('validation', lambda: job.loader([3], 1))
     ask('stateless', lambda: job.register('x', object()))
+    return told
+
+
+def numbers():
+    """Returns what is said of each argument that is not a number, or too large or small."""
+    net, told = network(), {}
+
+    def job(**options):
+        return Job(net, optim.SGD(net.parameters(), lr=1), **options)
+
+    def load(**options):
+        job().loader([1, 2], **{'batch_size': 1, **options})
+
+    def shards(**options):
+        Shards(**{'records': 2, 'shard': 1, **options})
+    for call, name, value in ((job, 'micro_batches', -1), (job, 'micro_batches', 2.0), (job, 'checkpoint_steps', 2**32), (job, 'peer_ms', 2**63),
+                              (load, 'batch_size', 2.5), (load, 'epochs', '3'), (load, 'epochs', 2**32), (load, 'shuffle', 'yes'),
+                              (load, 'shuffle', -1), (load, 'seed', 2**70), (load, 'seed', -1), (load, 'shuffle', True),
+                              (shards, 'shard', 2**32), (shards, 'records', 1.0)):
+        try:
+            call(**{name: value})
+            told[f'{name} {value}'] = None
+        except (TypeError, ValueError) as error:
+            told[f'{name} {value}'] = str(error)
     return told
 
 
@@ -258,5 +284,5 @@ def keys():
             'digest': keyed.environment_digest() == keyed.environment_digest() != 0}
 
 
-LOOKS = (joiners, no_trace, codes, statistics, copies, vectors, gradients, refused, wrapped, scaled, keys)
+LOOKS = (joiners, no_trace, codes, statistics, copies, vectors, gradients, refused, numbers, wrapped, scaled, keys)
 print(json.dumps({look.__name__: look() for look in LOOKS}), flush=True)
