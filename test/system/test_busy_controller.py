@@ -170,3 +170,18 @@ def test_a_controller_that_is_slow_is_said_while_a_command_waits(muster, deaf):
     assert said == (f'muster: the controller (process {os.getpid()}) has not answered for 5 s; still waiting '
                     '(if it hangs: muster down --force)')
     assert none == 'No resources found in default namespace.'
+
+
+def test_up_is_asked_again_when_the_controller_ends_at_that_moment(muster):
+    """The old controller's socket still accepts a connection while its process is being killed."""
+    muster.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with socket.socket(socket.AF_UNIX) as old:
+        old.bind(str(muster.home / 'api.sock'))
+        old.listen(8)
+        up = muster.start('up')
+        while True:
+            with old.accept()[0] as client:
+                if client.recv(65536):
+                    break
+    assert up.wait(LIMIT_S) == 0
+    assert 'stays until muster down' in up.stdout.read()

@@ -9,7 +9,7 @@ int up_keep(struct cli *cli, json_t **ret_status)
 {
     int r = cli_connect(cli, KUBE_START);
     muster_auto(doc) json_t *body = json_pack("{s:b}", "keep", 1);
-    r = r < 0 ? r : kube_call(cli->kube, "POST", "/muster/v1/keep", body, NULL, &cli->err);
+    r = r < 0 ? r : kube_call(cli->kube, "PUT", "/muster/v1/keep", body, NULL, &cli->err);
     return r < 0 ? r
                  : kube_call(cli->kube, "GET", "/muster/v1/status", NULL, ret_status, &cli->err);
 }

@@ -86,8 +86,8 @@ static int parse_body(const struct http_request *request, json_t **ret, struct h
     return r;
 }
 
-static void post_keep(struct routes *routes, const char *rest, const struct http_request *request,
-                      struct http_reply *reply)
+static void put_keep(struct routes *routes, const char *rest, const struct http_request *request,
+                     struct http_reply *reply)
 {
     muster_auto(doc) json_t *body = NULL;
     if (parse_body(request, &body, reply) < 0) {
@@ -179,7 +179,7 @@ static const struct route {
     route_fn handle;
 } routes_table[] = {
     {"GET", "status", get_status},
-    {"POST", "keep", post_keep},
+    {"PUT", "keep", put_keep},
     {"POST", "shutdown", post_shutdown},
     {"GET", "namespaces/", get_pods},
     {"POST", "namespaces/", post_exec},

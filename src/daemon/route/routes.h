@@ -1,7 +1,7 @@
 /* What the daemon adds to the Kubernetes API: /muster/v1/…, pod logs, leases.
  *
  *     GET  /muster/v1/status     {"pid","version","home","jobs","keep","server","serverError"}
- *     POST /muster/v1/keep       {"keep":true}: stays without clients and jobs
+ *     PUT /muster/v1/keep        {"keep":true}: stays without clients and jobs
  *     POST /muster/v1/shutdown   {"jobs":"end"|"keep"}
  *     PUT, DELETE /muster/v1/environments/ID   see daemon/machine/environments.h
  *     GET  /muster/v1/leases/ID  held open by `muster run` (answered by api)
