@@ -143,6 +143,14 @@ def test_a_killed_supervisor_takes_its_job_with_it_and_says_so(muster):
     assert 'supervisor was killed' in muster.run('events', 'lost').stdout
 
 
+def stat(pid):
+    """Returns the process's state and its parent, or None if it is gone."""
+    try:
+        return pathlib.Path('/proc', str(pid), 'stat').read_text().rpartition(') ')[2].split()[:2]
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
 def test_which_rank_failed_first_is_told_by_when_they_ended_not_by_when_that_was_heard(muster):
     """The supervisor is stopped while both ranks end, the second a while after the first."""
     script = 'touch up-$RANK; until [ -e go-$RANK ]; do sleep 0.05; done; exit $((1 + 2 * RANK))'
@@ -151,14 +159,19 @@ def test_which_rank_failed_first_is_told_by_when_they_ended_not_by_when_that_was
     run = muster.start('run', '-n', '2', '--name', 'first', '--', *shell(script))
     wait_for(lambda: all((muster.work / f'up-{rank}').exists() for rank in (0, 1)), 'both run')
     supervisor, = supervisors(muster)
-    assert len(running()) == 2
+    both = running()
+    monitors = [stat(pid)[1] for pid in both]
+    def ended(count):
+        """Whether so many ranks have been reaped, and their monitors have noted the time and wait again."""
+        return sum(stat(pid) is None for pid in both) == count and all((stat(pid) or 'S')[0] == 'S' for pid in monitors)
+    assert len(both) == 2
     os.kill(supervisor, signal.SIGSTOP)
     try:
         (muster.work / 'go-1').touch()
-        wait_for(lambda: len(running()) == 1, 'rank 1 has ended')
+        wait_for(lambda: ended(1), 'rank 1 has ended')
         between = time.time()
         (muster.work / 'go-0').touch()
-        wait_for(lambda: not running(), 'rank 0 has ended')
+        wait_for(lambda: ended(2), 'rank 0 has ended')
     finally:
         os.kill(supervisor, signal.SIGCONT)
     error = run.communicate(timeout=LIMIT_S)[1]
