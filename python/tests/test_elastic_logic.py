@@ -67,7 +67,7 @@ def test_a_number_that_is_none_or_out_of_range_is_refused(look):
         'batch_size 2.5': 'the number of records in a micro-batch is a whole number, not 2.5', 'epochs 3': "epochs is a whole number, not '3'",
         'epochs 4294967296': 'epochs is a whole number from 1 to 4294967295, not 4294967296',
         'shuffle yes': "shuffle is a whole number, not 'yes'", 'shuffle -1': f'shuffle {u32} -1',
-        f'seed {2**70}': f'seed is a whole number from {-2**63} to {2**64 - 1}, not {2**70}', 'seed -1': None, 'shuffle True': None,
+        f'seed {2**70}': f'seed is a whole number from {-2**63} to {2**64 - 1}, not {2**70}', 'seed -1': None, 'shuffle True': None, 'shuffle False': None,
         'shard 4294967296': 'the number of records in a shard is a whole number from 1 to 4294967295, not 4294967296',
         'records 1.0': 'the number of records is a whole number, not 1.0'}
 

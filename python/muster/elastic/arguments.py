@@ -7,7 +7,7 @@ I64_MAX = 2**63 - 1
 
 def _number(name, value):
     try:
-        return int(operator.index(value))
+        return int(operator.index(value.item() if hasattr(value, 'item') else value))  # item: numpy's bool_ is no index
     except TypeError:
         raise TypeError(f'{name} is a whole number, not {value!r}') from None
 
