@@ -116,6 +116,7 @@ static void a_path_is_somebodys_or_nobodys(void **state)
     assert_int_equal(call(*state, "GET", "status", NULL, NULL), 200);
     assert_int_equal(call(*state, "POST", "status", NULL, NULL), 405);
     assert_int_equal(call(*state, "GET", "keep", NULL, NULL), 405);
+    assert_int_equal(call(*state, "POST", "keep", NULL, NULL), 405);
     assert_int_equal(call(*state, "GET", "shutdown", NULL, NULL), 405);
     assert_int_equal(call(*state, "GET", "environments/x", NULL, NULL), 405);
 }
@@ -154,17 +155,17 @@ static void keep_is_kept_over_a_restart(void **state)
 {
     struct scene *s = *state;
     muster_auto(doc) json_t *doc = NULL;
-    assert_int_equal(call(s, "POST", "keep", "{'keep': true}", &doc), 200);
+    assert_int_equal(call(s, "PUT", "keep", "{'keep': true}", &doc), 200);
     assert_true(doc_bool(doc, "keep", false));
     routes_free(s->routes);
     open_routes(s);
     assert_true(routes_keep(s->routes));
-    assert_int_equal(call(s, "POST", "keep", "{'keep': false}", NULL), 200);
+    assert_int_equal(call(s, "PUT", "keep", "{'keep': false}", NULL), 200);
     assert_false(routes_keep(s->routes));
     routes_free(s->routes);
     open_routes(s);
     assert_false(routes_keep(s->routes));
-    assert_int_equal(call(s, "POST", "keep", "no JSON", NULL), 422);
+    assert_int_equal(call(s, "PUT", "keep", "no JSON", NULL), 422);
     assert_false(routes_keep(s->routes));
 }
 
@@ -194,7 +195,7 @@ static void a_shutdown_ends_jobs_and_lone_pods_and_admits_no_job(void **state)
     add(s, "pods",
         "{'metadata': {'name': 'owned', 'namespace': 'default', 'ownerReferences': [{'kind': "
         "'PyTorchJob', 'name': 'x', 'uid': 'u', 'controller': true}]}}");
-    assert_int_equal(call(s, "POST", "keep", "{}", NULL), 200);
+    assert_int_equal(call(s, "PUT", "keep", "{}", NULL), 200);
     assert_int_equal(routes_leaving(s->routes), ROUTES_STAY);
     assert_int_equal(admit(s, "pytorchjobs", &err), 0);
     assert_int_equal(call(s, "POST", "shutdown", "{'jobs': 'end'}", NULL), 200);
