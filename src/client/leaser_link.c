@@ -4,9 +4,9 @@
 #include "client/leaser.h"
 
 #include "client/worker.h"
+#include "core/thread.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -262,11 +262,7 @@ static void *run(void *context)
 
 int leaser_start(struct muster_shards *s, struct muster_err *err)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int r = pthread_create(&s->thread, NULL, run, s);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int r = thread_start(&s->thread, NULL, run, s);
     return r == 0 ? 0
                   : muster_fail(err, MUSTER_EOS, "no thread for the coordinator: %s", strerror(r));
 }

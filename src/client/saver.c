@@ -3,10 +3,10 @@
 
 #include "client/checkpoint/folder.h"
 #include "client/report.h"
+#include "core/thread.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -224,14 +224,10 @@ static void *run(void *context)
 
 int saver_start(struct muster_elastic *job, struct muster_err *err)
 {
-    sigset_t all, before;
     if (!job->saver.folder) {
         return 0;
     }
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int r = pthread_create(&job->saver.thread, NULL, run, job);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int r = thread_start(&job->saver.thread, NULL, run, job);
     job->saver.is_started = r == 0;
     return r == 0 ? 0 : muster_fail(err, MUSTER_EOS, "no thread for checkpoints: %s", strerror(r));
 }

@@ -8,10 +8,10 @@
 #include "client/obey.h"
 #include "client/report.h"
 #include "client/saver.h"
+#include "core/thread.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -166,11 +166,7 @@ static void *run(void *context)
 
 int uplink_start(struct muster_elastic *job, struct muster_err *err)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int r = pthread_create(&job->thread, NULL, run, job);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int r = thread_start(&job->thread, NULL, run, job);
     return r == 0 ? 0
                   : muster_fail(err, MUSTER_EOS, "no thread for the coordinator: %s", strerror(r));
 }

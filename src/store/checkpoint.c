@@ -12,10 +12,10 @@
 #include "store/internal.h"
 
 #include "base/err.h"
+#include "core/thread.h"
 
 #include <assert.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -272,14 +272,9 @@ static void init_locks(struct checkpoint *c)
     pthread_mutex_init(&c->writing, NULL);
 }
 
-/* Starts the thread with all signals blocked: other threads handle them. */
 static int start_thread(struct checkpoint *c, struct muster_err *err)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int r = pthread_create(&c->thread, NULL, run, c);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int r = thread_start(&c->thread, NULL, run, c);
     return r == 0 ? 0
                   : muster_fail(err, MUSTER_EOS,
                                 "no thread for the store: %s (ulimit -u, ulimit -v)", strerror(r));

@@ -16,9 +16,9 @@
 #include "comm/shm/futex.h"
 #include "comm/shm/line.h"
 #include "comm/tcp/link.h"
+#include "core/thread.h"
 
 #include <assert.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -247,12 +247,8 @@ static int start_thread(struct muster_err *err)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)pthread_once(&once, register_fork);
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_t thread;
-    int r = pthread_create(&thread, NULL, run, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int r = thread_start(&thread, NULL, run, NULL);
     if (r != 0) {
         return muster_fail(err, MUSTER_EOS, "cannot start the progress thread: %s", strerror(r));
     }

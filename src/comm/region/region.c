@@ -11,11 +11,11 @@
 
 #include "comm/system/deadline.h"
 #include "comm/system/sized.h"
+#include "core/thread.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -247,11 +247,7 @@ static void *run(void *context)
 static int start(struct muster_region *region, struct muster_err *err)
 {
     region->stop_fd = eventfd(0, EFD_CLOEXEC);
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int r = region->stop_fd < 0 ? errno : pthread_create(&region->thread, NULL, run, region);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int r = region->stop_fd < 0 ? errno : thread_start(&region->thread, NULL, run, region);
     return r == 0 ? 0 : muster_fail(err, MUSTER_EOS, "cannot serve a region: %s", strerror(r));
 }
 

@@ -13,11 +13,12 @@
 #include "comm/state/state.h"
 #include "comm/system/deadline.h"
 #include "comm/system/sized.h"
+#include "core/size.h"
+#include "core/thread.h"
 
 #include <assert.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -43,16 +44,23 @@ static int ask_next(struct part *part, struct region_source *source, int *under_
         return 0;
     }
     (*under_way)++;
-    size_t left = all - offset;
-    return region_source_ask(source, offset, left < REGION_PIECE_BYTES ? left : REGION_PIECE_BYTES,
+    return region_source_ask(source, offset, size_min(all - offset, REGION_PIECE_BYTES),
                              &part->err);
 }
 
-/* Reads until no piece is left. The first thread that fails ends the read. */
+/* Ends the read with this part's error, unless another part has failed before. */
+static void fail(struct part *part, int r)
+{
+    int nobody = 0;
+    part->r = r;
+    (void)atomic_compare_exchange_strong(&part->thread.reading->failed, &nobody, 1 + part->first);
+}
+
+/* Reads until no piece is left, or a thread has failed. */
 static void read_part(struct part *part)
 {
     struct region_reading *reading = part->thread.reading;
-    int r = 0, under_way = 0, nobody = 0;
+    int r = 0, under_way = 0;
     do {
         for (int i = part->first; r == 0 && i < reading->num_sources; i += part->every) {
             struct region_source *source = &reading->sources[i];
@@ -64,9 +72,8 @@ static void read_part(struct part *part)
         }
     } while (r == 0 && under_way > 0);
     free(part->thread.copy);
-    part->r = r;
     if (r < 0) {
-        (void)atomic_compare_exchange_strong(&reading->failed, &nobody, 1 + part->first);
+        fail(part, r);
     }
 }
 
@@ -86,11 +93,7 @@ static bool start(struct part *part, pthread_t *ret)
     if (part->ended_fd < 0) {
         return false;
     }
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool started = pthread_create(ret, NULL, run, part) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    bool started = thread_start(ret, NULL, run, part) == 0;
     if (!started) {
         close(part->ended_fd);
     }
@@ -100,15 +103,11 @@ static bool start(struct part *part, pthread_t *ret)
 /* Waits until the other thread has ended; meanwhile the user may still interrupt the read. */
 static void join(struct part *mine, struct part *other, pthread_t thread)
 {
-    struct region_reading *reading = mine->thread.reading;
     struct pollfd ended = {.fd = other->ended_fd, .events = POLLIN};
-    int nobody = 0;
     while (poll(&ended, 1, REGION_SLICE_MS) <= 0) {
-        if (region_must_stop(&mine->thread) &&
-            atomic_compare_exchange_strong(&reading->failed, &nobody, 1 + mine->first)) {
-            mine->r = region_interrupted(&mine->err);
+        if (!atomic_load(&mine->thread.reading->failed) && region_must_stop(&mine->thread)) {
+            fail(mine, region_interrupted(&mine->err));
         }
-        nobody = 0;
     }
     pthread_join(thread, NULL);
     close(other->ended_fd);

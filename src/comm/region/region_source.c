@@ -7,6 +7,7 @@
 #include "comm/region/region_source.h"
 
 #include "comm/system/deadline.h"
+#include "core/size.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -121,7 +122,7 @@ static bool copy_from(const struct region_place *place, char *to, size_t bytes, 
 {
     struct region_sum sum = region_sum_start();
     for (size_t done = 0; done < bytes;) {
-        size_t part = bytes - done < COPY_BYTES ? bytes - done : COPY_BYTES;
+        size_t part = size_min(bytes - done, COPY_BYTES);
         struct iovec here = {to + done, part};
         struct iovec there = {(void *)(uintptr_t)(place->address + done), part};
         if (process_vm_readv((pid_t)place->pid, &here, 1, &there, 1, 0) != (ssize_t)part) {

@@ -10,7 +10,7 @@
 
 #include "comm/region/region.h"
 
-enum { REGION_SLICE_MS = 50 }; /* for so long a thread waits before it looks whether it must stop */
+enum { REGION_SLICE_MS = 50 }; /* a thread that waits checks this often whether it must stop */
 
 /* What all threads of a read share. */
 struct region_reading {

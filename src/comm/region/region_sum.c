@@ -19,10 +19,9 @@ struct region_sum region_sum_start(void)
     return (struct region_sum){.lanes = {1, 2, 3, 4}};
 }
 
-/* Fetches the line of these bytes, of which the caller needs those AHEAD_BYTES before. Processors
- * fetch ahead by themselves, but not beyond a page's end: of memory that is in no cache, the sum
- * takes 1.6 times as long without this. The fetch of an address that does not exist does nothing.
- */
+/* Prefetches the cache line AHEAD_BYTES after this one. Processors prefetch by themselves, but not
+ * beyond the end of a page: without this, the sum of memory that is in no cache takes 1.6 times as
+ * long. An address that does not exist is ignored. */
 static void fetch_ahead(const char *data)
 {
     enum { AHEAD_BYTES = 4096 };

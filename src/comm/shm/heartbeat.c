@@ -2,10 +2,10 @@
 #include "comm/shm/heartbeat.h"
 
 #include "comm/shm/segment.h"
+#include "core/thread.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,20 +100,15 @@ static void *run(void *unused)
     return NULL;
 }
 
-/* The thread blocks all signals, because they are for the user's threads. */
 static int start_thread(void)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, 256 * 1024);
     pthread_t thread;
-    int r = pthread_create(&thread, &attributes, run, NULL);
+    int r = thread_start(&thread, &attributes, run, NULL);
     pthread_attr_destroy(&attributes);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return r;
 }
 
