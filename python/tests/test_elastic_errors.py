@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-# With processes of torch's loader it depends on torch what is seen of an error; without them not.
+# What is seen of an error in a process of torch's loader depends on torch; without such processes it does not.
 LOADERS = [pytest.param(0, marks=pytest.mark.any_torch), 2]
 
 
@@ -161,9 +161,10 @@ def test_a_gradient_that_no_optimizer_uses_is_said_once(world, python, kind, sai
 
 
 @pytest.mark.any_torch
-@pytest.mark.parametrize('kind, code', [('ended', 143), ('ending', 0)])
+@pytest.mark.parametrize('kind, code', [('ended', 143), ('ending', 0), ('own', 7)])
 def test_sigterm_after_the_loop(world, python, kind, code):
-    """The code after the loop is unwound, as it is without a job that is done; when Python ends, the exit code stands."""
+    """The code after the loop is unwound, as it is without a job that is done; when Python ends, the exit code stands, unless the program
+    has a handler of its own."""
     job = world(1, python)
     worker = job.start('elastic_error.py', kind, 0)
     worker.end(code)

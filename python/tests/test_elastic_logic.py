@@ -62,7 +62,8 @@ def test_a_number_that_is_none_or_out_of_range_is_refused(look):
     """The extension would take numbers modulo 2**32: epochs=2**32 would have been no epoch."""
     u32 = 'is a whole number from 0 to 4294967295, not'
     assert look('numbers') == {
-        'micro_batches -1': f'micro_batches {u32} -1', 'micro_batches 2.0': 'micro_batches is a whole number, not 2.0',
+        'micro_batches -1': f'micro_batches {u32} -1', 'micro_batches_per_worker 3': "micro_batches_per_worker is a whole number, not '3'",
+        'micro_batches 2.0': 'micro_batches is a whole number, not 2.0',
         'checkpoint_steps 4294967296': f'checkpoint_steps {u32} 4294967296', f'peer_ms {2**63}': f'peer_ms is a whole number from 0 to {2**63 - 1}, not {2**63}',
         'batch_size 2.5': 'the number of records in a micro-batch is a whole number, not 2.5', 'epochs 3': "epochs is a whole number, not '3'",
         'epochs 4294967296': 'epochs is a whole number from 1 to 4294967295, not 4294967296',

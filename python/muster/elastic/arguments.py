@@ -27,8 +27,9 @@ def of_seed(value):
 
 def check_plan(records, each, of, epochs):
     """Checks a data set's records, how many of them are in each micro-batch or shard (`of`), and its epochs."""
-    numbers = (('the number of records', records, I64_MAX), (f'the number of records in a {of}', each, U32_MAX), ('epochs', epochs, U32_MAX))
-    if any(_number(name, value) < 1 for name, value, _ in numbers):
+    names = ('the number of records', f'the number of records in a {of}', 'epochs')
+    numbers = [_number(name, value) for name, value in zip(names, (records, each, epochs))]
+    if min(numbers) < 1:
         raise ValueError(f'{records} records, {each} of them in a {of}, {epochs} epochs: each must be 1 or more')
-    for name, value, most in numbers:
-        whole(name, value, most, least=1)
+    for name, number, most in zip(names, numbers, (I64_MAX, U32_MAX, U32_MAX)):
+        whole(name, number, most, least=1)

@@ -61,22 +61,23 @@ class Job:
             raise ValueError(f"reduction is 'mean' or 'sum', not {reduction!r}")
         self.sum, self.backwards = reduction == 'sum', backwards
         self.seed = keyed.seed_of(deterministic)
-        check_micro_batches(micro_batches, micro_batches_per_worker, self.seed)
-        if self.seed is not None:
-            keyed.pin(threads)
         counts = dict(micro_batches=micro_batches or 0, micro_batches_per_worker=micro_batches_per_worker or 0, checkpoint_steps=checkpoint_steps,
                       checkpoint_seconds=checkpoint_seconds, checkpoint_keep=checkpoint_keep, digest_steps=digest_steps)
         times = dict(connect_ms=connect_ms, peer_ms=peer_ms)
+        numbers = {**{name: whole(name, value) for name, value in counts.items()}, **{name: whole(name, value, I64_MAX) for name, value in times.items()}}
+        check_micro_batches(micro_batches, micro_batches_per_worker, self.seed)
+        if self.seed is not None:
+            keyed.pin(threads)
         self.options = dict(coordinator=coordinator, token=token, host=host, name=name, checkpoint=checkpoint and os.fspath(checkpoint),
-                            **{name: whole(name, value) for name, value in counts.items()},
-                            **{name: whole(name, value, I64_MAX) for name, value in times.items()}, set_aside=int(bool(set_aside)),
+                            **numbers, set_aside=int(bool(set_aside)),
                             digest_skip=1,  # the text, which has the stamp of the worker that wrote it
                             environment=0 if self.seed is None else keyed.environment_digest())
         self.plan, self.native, self.others, self.pass_ = None, None, {}, None
         self.pending = None  # the next pass; its batch was not handed out yet
         self.share = []  # this worker's passes; it has others than the current one only with a step function
         self.transaction_, self.took = None, False
-        self.finished = self.terminated = self.warned = self.hears_sigterm = False
+        self.finished = self.terminated = self.warned = False
+        self.on_sigterm = None  # the handler, if this job has set one
         self.losses = Losses(self.model)
         self.param_counts = {}  # of each optimizer, when training began
         self.exited = None  # the SystemExit raised by the data set's code, which ends this process
@@ -174,7 +175,7 @@ class Job:
             job.terminated = True
             job.native.leave()
         signal.signal(signal.SIGTERM, leave)
-        self.hears_sigterm = True
+        self.on_sigterm = leave
 
     def transaction(self, function):
         """Returns the function, which must be the whole pass, as one that may step optimizers several times, with separate gradients, and
@@ -431,5 +432,5 @@ def _close(reference):
         else:
             left_early(job.native.query())
     job.close()
-    if job.hears_sigterm:
+    if job.on_sigterm and signal.getsignal(signal.SIGTERM) is job.on_sigterm:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the process ends, with its own exit code

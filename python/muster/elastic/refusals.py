@@ -74,19 +74,19 @@ def say_unknown_schedulers(job):
 
 
 def watch_optimizers(job):
-    """Warns once about an optimizer that updates parameters which no optimizer of the job has: each worker would train them alone. Returns a list
-    of the hook that does this; it is empty with torch 1.13, which does not report the steps of all optimizers."""
+    """Warns once about each optimizer that updates parameters which no optimizer of the job has: each worker would train them alone. Returns a
+    list of the hook that does this; it is empty with torch 1.13, which does not report the steps of all optimizers."""
     register = getattr(importlib.import_module('torch.optim.optimizer'), 'register_optimizer_step_pre_hook', None)
-    mine, said = weakref.ref(job), []
+    mine, seen = weakref.ref(job), weakref.WeakSet(job.optimizers)
 
     def look(optimizer, args, kwargs):
         job = mine()
-        if said or job is None or job.pass_ is None or optimizer in job.optimizers:
+        if optimizer in seen or job is None or job.pass_ is None:
             return
+        seen.add(optimizer)
         known = {param for one in job.optimizers for param in params_of(one)}
         count = sum(param not in known for param in params_of(optimizer))
         if count:
-            said.append(optimizer)
             print(f'muster.elastic: {type(optimizer).__name__} updates {count} parameters, and the job does not know this optimizer: each worker trains them by '
                   'its own records alone, so that they differ from worker to worker. Use Job(model, [optimizer, …]), with a model that contains all '
                   'parameters', file=sys.stderr, flush=True)

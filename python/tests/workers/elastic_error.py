@@ -2,9 +2,9 @@
 Kinds (among others): breaks: it breaks out of its loops; quits: it exits in its loop; stops: it breaks out of the loop over an epoch's batches
 only; forgets: it does not call backward(); accumulates: its optimizer steps after each second batch; scheduler: it has a scheduler that the job
 does not know; known: it has one that the job knows; second: it trains a second model with an optimizer that the job does not know; adds: it
-adds a group of parameters after the first batch; ended, ending: it gets SIGTERM after its loop, or when Python ends; exits: the data set exits;
-told: a signal's handler exits while the data set is read; norm: its model cannot train on one record, and the last micro-batch of an epoch has
-one."""
+adds a group of parameters after the first batch; ended, ending, own: it gets SIGTERM after its loop, or when Python ends, and then without or with
+a handler of its own; exits: the data set exits; told: a signal's handler exits while the data set is read; norm: its model cannot train on one
+record, and the last micro-batch of an epoch has one."""
 import atexit
 import os
 import signal
@@ -44,7 +44,7 @@ class Numbers(Dataset):
         return torch.tensor([float(index)])
 
 
-if KIND == 'ending':
+if KIND in ('ending', 'own'):
     atexit.register(os.kill, os.getpid(), signal.SIGTERM)  # runs after the exit functions of the job, which are registered later
 signal.signal(signal.SIGUSR1, lambda number, frame: sys.exit(5))
 model = nn.Sequential(nn.Linear(1, 2), nn.BatchNorm1d(2), nn.Linear(2, 1)) if KIND == 'norm' else nn.Linear(1, 1)
@@ -83,6 +83,8 @@ for epoch in job.epochs():
     if KIND == 'breaks':
         break
 print('trained', flush=True)
+if KIND == 'own':
+    signal.signal(signal.SIGTERM, lambda number, frame: os._exit(7))
 if KIND == 'ended':
     os.kill(os.getpid(), signal.SIGTERM)
     print('goes on', flush=True)

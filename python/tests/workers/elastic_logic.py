@@ -224,7 +224,7 @@ def numbers():
 
     def shards(**options):
         Shards(**{'records': 2, 'shard': 1, **options})
-    for call, name, value in ((job, 'micro_batches', -1), (job, 'micro_batches', 2.0), (job, 'checkpoint_steps', 2**32), (job, 'peer_ms', 2**63),
+    for call, name, value in ((job, 'micro_batches', -1), (job, 'micro_batches_per_worker', '3'), (job, 'micro_batches', 2.0), (job, 'checkpoint_steps', 2**32), (job, 'peer_ms', 2**63),
                               (load, 'batch_size', 2.5), (load, 'epochs', '3'), (load, 'epochs', 2**32), (load, 'shuffle', 'yes'),
                               (load, 'shuffle', -1), (load, 'seed', 2**70), (load, 'seed', -1), (load, 'shuffle', True), (load, 'shuffle', torch.tensor(False)),
                               (shards, 'shard', 2**32), (shards, 'records', 1.0)):
