@@ -72,7 +72,7 @@ def test_suites_that_wait_run_beside_those_that_compute_and_are_shown_last(proje
 
 
 def test_packages_come_first_and_what_takes_long_is_begun(project):
-    """Only for the suites that are wanted."""
+    """Only the packages of the named suites are installed, and only what these suites use is begun."""
     project.write('tools/deps', 'echo "$@" >>deps')
     project.write('tools/torch2', 'touch torch2')
     project.write('tools/kubernetes/build', 'touch build')

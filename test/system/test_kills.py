@@ -162,7 +162,7 @@ def test_which_rank_failed_first_is_told_by_when_they_ended_not_by_when_that_was
     both = running()
     monitors = [stat(pid)[1] for pid in both]
     def ended(count):
-        """Whether so many ranks have been reaped, and their monitors have noted the time and wait again."""
+        """Whether this number of ranks has been reaped, and their monitors have noted the time and wait again."""
         return sum(stat(pid) is None for pid in both) == count and all((stat(pid) or 'S')[0] == 'S' for pid in monitors)
     assert len(both) == 2
     os.kill(supervisor, signal.SIGSTOP)
