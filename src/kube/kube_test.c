@@ -98,6 +98,9 @@ static void refusals_become_errors(void **state)
     assert_int_equal(refuse(&kube, 409, conflict, &err), MUSTER_ECONFLICT);
     assert_int_equal(refuse(&kube, 404, "{\"kind\":\"Status\"}", &err), MUSTER_ENOENT);
     assert_string_equal(err.text, "not found");
+    const char *empty = "{\"kind\":\"Status\",\"message\":\"\"}";
+    assert_int_equal(refuse(&kube, 403, empty, &err), MUSTER_EPERM);
+    assert_string_equal(err.text, muster_code_text(MUSTER_EPERM));
     json_decref(kube.status);
 }
 

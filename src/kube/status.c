@@ -55,5 +55,6 @@ int kube_refuse(struct kube *kube, long http_status, const char *body, size_t by
     if (strcmp(doc_text(status, "reason", ""), "Conflict") == 0) {
         code = MUSTER_ECONFLICT;
     }
-    return muster_fail(err, code, "%s", doc_text(status, "message", muster_code_text(code)));
+    const char *message = doc_text(status, "message", "");
+    return muster_fail(err, code, "%s", *message ? message : muster_code_text(code));
 }
