@@ -1,5 +1,5 @@
-/* Workers by leases that die: of what they held, or of a kill from outside; what the journal has of
- * it, and what the others get. */
+/* Workers that train by leases and die, because of the records that they held or killed from
+ * outside: what the journal records about it, and which records the other workers get. */
 #include "coordinator/arbiter/arbiter.h"
 
 #include "base/testing/test.h"
@@ -23,18 +23,18 @@ struct scene {
         uint8_t *bytes;
     } journal[JOURNAL_MAX];
     size_t journaled;
-    /* of the last event, to `who` */
+    /* the worker, and what the last event has sent to it */
     uint64_t who;
     struct shard_range granted; /* count 0: nothing */
     uint32_t to_do, held;       /* ranges of TO_DO */
     uint64_t to_do_records;
     bool ended;
-    uint64_t left_out; /* when it ended */
-    size_t appended;   /* records of the journal before `granted` was sent */
+    uint64_t left_out; /* once `ended`: the records that were left out */
+    size_t appended;   /* number of journal records before `granted` was sent */
     char expelled[512];
-    char failure[512], aside[512]; /* the last ones */
-    uint64_t lost;                 /* the last one; 0: none */
-    enum rendezvous_reason reason; /* … and its reason */
+    char failure[512], aside[512]; /* the last texts */
+    uint64_t lost;                 /* the worker that was lost last; 0: none */
+    enum rendezvous_reason reason; /* why it was lost */
 };
 
 /* ---- The world around the arbiter ---- */
@@ -109,7 +109,7 @@ static void feed(struct scene *scene, struct arbiter_event event)
         case ARBITER_SEND: note_sent(scene, effect); break;
         case ARBITER_ASIDE: copy_text(scene, effect, scene->aside); break;
         case ARBITER_LEASER_LOST:
-            assert_string_equal(scene->failure, ""); /* this is its consequence */
+            assert_string_equal(scene->failure, ""); /* a failure follows from it, later */
             scene->lost = effect->to;
             scene->reason = (enum rendezvous_reason)effect->record;
             break;
@@ -202,8 +202,8 @@ static void dies(struct scene *scene, uint64_t who, enum arbiter_cause cause)
     feed(scene, (struct arbiter_event){.kind = ARBITER_DEAD, .incarnation = who, .cause = cause});
 }
 
-/* Workers die one after the other, of the first records that each gets. Returns the next
- * incarnation. */
+/* Lets workers die one after the other because of the first records that each gets. Returns the
+ * next incarnation. */
 static uint64_t die(struct scene *scene, uint64_t first, int times, enum arbiter_cause cause)
 {
     for (int i = 0; i < times; i++) {
@@ -215,7 +215,7 @@ static uint64_t die(struct scene *scene, uint64_t first, int times, enum arbiter
     return first;
 }
 
-/* A new worker does all records that are left. Returns how many it got. */
+/* Lets a new worker do all records that are left. Returns how many it got. */
 static uint64_t does_all(struct scene *scene, uint64_t who)
 {
     uint64_t records = 0, sequence = 0;
@@ -288,7 +288,8 @@ static void what_is_set_aside_is_in_the_journal(void **state)
     }
 }
 
-/* Others get the records that are left only once the journal has the record that is set aside. */
+/* Other workers get the records that are left only after the journal has the entry about the record
+ * that is set aside. */
 static void nobody_hears_before_the_journal(void **state)
 {
     (void)state;
@@ -297,7 +298,7 @@ static void nobody_hears_before_the_journal(void **state)
     enrolls(scene, next);
     fetches(scene, next);
     enrolls(scene, 100);
-    uint64_t sequence = 0; /* it does the rest of the epoch, and waits */
+    uint64_t sequence = 0; /* worker 100 does the rest of the epoch, and waits */
     for (fetches(scene, 100); scene->granted.count > 0; fetches(scene, 100)) {
         does(scene, 100, ++sequence, scene->granted);
     }
@@ -326,7 +327,8 @@ static void who_is_killed_from_outside_costs_nothing(void **state)
     end_scene(scene);
 }
 
-/* No worker gets the records that it held, and it gets none any more. */
+/* Until then no worker gets the records that the dead worker held, and the dead worker gets
+ * none. */
 static void a_death_waits_for_its_cause(void **state)
 {
     (void)state;
@@ -336,7 +338,7 @@ static void a_death_waits_for_its_cause(void **state)
         fetches(scene, 1);
         enrolls(scene, 2);
         fetches(scene, 2);
-        fetches(scene, 1); /* it waits */
+        fetches(scene, 1); /* worker 1 waits */
         dies(scene, 1, ARBITER_CAUSE_PENDING);
         does(scene, 2, 1, (struct shard_range){.first = SHARD, .count = SHARD});
         fetches(scene, 2);
@@ -352,7 +354,8 @@ static void a_death_waits_for_its_cause(void **state)
     }
 }
 
-/* Its lease may end while it waits: it was silent before it died. */
+/* The lease of a dead worker may end before its cause of death is known, because the worker was
+ * silent before it died. */
 static void a_death_outlives_its_lease(void **state)
 {
     (void)state;
@@ -377,7 +380,7 @@ static void a_death_outlives_its_lease(void **state)
     }
 }
 
-/* Does granted records, until record 0 is among them. Returns false if it must wait. */
+/* Does the granted records until record 0 is among them. Returns false if the worker must wait. */
 static bool works(struct scene *scene, uint64_t who, uint64_t *sequence)
 {
     while (scene->granted.count > 0 && scene->granted.first > 0) {
@@ -387,8 +390,8 @@ static bool works(struct scene *scene, uint64_t who, uint64_t *sequence)
     return scene->granted.count > 0;
 }
 
-/* A parent starts the next worker at once: it works before the earlier death is seen, or before its
- * cause is known, and this does not count as a try. */
+/* A parent starts the next worker at once: this worker begins before the earlier death is seen, or
+ * before its cause is known, and that does not count as a try. */
 static void the_next_one_may_come_before_a_death_is_seen(void **state)
 {
     (void)state;
@@ -416,8 +419,8 @@ static void the_next_one_may_come_before_a_death_is_seen(void **state)
     }
 }
 
-/* A worker on another host has died if its connection ended, too. A worker that is only silent may
- * be stopped, and on this host the end of a process is seen. */
+/* A worker on another host counts as dead if its connection has ended, too. A worker that is only
+ * silent may be stopped, and on this host the end of a process is seen. */
 static void who_does_not_come_back_has_died(void **state)
 {
     (void)state;
@@ -514,8 +517,8 @@ static void who_ends_is_not_lost(void **state)
     }
 }
 
-/* Its host refuses connections: the records that it held are to do at once, and suspected if its
- * end was seen. */
+/* The host of the worker refuses connections: the records that the worker held can be granted at
+ * once, and they are suspects if the end of its connection was seen. */
 static void who_is_gone_on_another_host_is_not_waited_for(void **state)
 {
     (void)state;
@@ -537,7 +540,8 @@ static void who_is_gone_on_another_host_is_not_waited_for(void **state)
     }
 }
 
-/* A worker that keeps a position, and begins there, loses no records. */
+/* TO_DO includes the suspects: a worker that keeps a position, and begins there, loses no
+ * records. */
 static void what_is_suspected_is_to_do(void **state)
 {
     (void)state;
@@ -551,7 +555,7 @@ static void what_is_suspected_is_to_do(void **state)
     end_scene(scene);
 }
 
-/* The journal comes from a disk, and may have any content. */
+/* An entry that is cut is refused: the journal comes from a disk, and may have any content. */
 static void an_entry_that_is_none_is_refused(void **state)
 {
     (void)state;
@@ -575,7 +579,7 @@ static void an_entry_that_is_none_is_refused(void **state)
             r = arbiter_step(another, &event, &scene->effects, &scene->err);
         }
         bool whole = cut == scene->journal[place].count;
-        bool in_table = cut == scene->journal[place].count - 8; /* an entry as in a snapshot */
+        bool in_table = cut == scene->journal[place].count - 8; /* as in a snapshot */
         assert_int_equal(r, whole || in_table ? 0 : MUSTER_EDATA);
         arbiter_free(another);
     }

@@ -1,4 +1,5 @@
-/* The ledger of a long job: its tail is bounded, and what it says stays the same. */
+/* The ledger of a long job: its tail is bounded, and its content stays the same when the tail is
+ * folded. */
 #include "coordinator/arbiter/ledger.h"
 
 #include "base/testing/test.h"
@@ -73,7 +74,7 @@ static void what_was_folded_can_be_cut(void **state)
 }
 
 /* Of seven checkpoints the last ones are kept: the ledger can go back to each of them, one after
- * the other, also after it was written and read. */
+ * the other. */
 static void it_goes_back_to_older_checkpoints(void **state)
 {
     (void)state;

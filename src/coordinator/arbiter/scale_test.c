@@ -1,5 +1,6 @@
-/* 10,000 workers: they join, train by leases, one dies, all report; what it takes is printed, and
- * is in proportion to the messages. Time is the test's limit, not an assertion of its own. */
+/* 10,000 workers join, train and report, and one of them dies. The test prints the cost, which is
+ * in proportion to the number of messages. The time is bounded by the test's limit, not by an
+ * assertion. */
 #include "base/testing/test.h"
 #include "coordinator/arbiter/arbiter.h"
 
@@ -82,7 +83,7 @@ static void begin(struct scene *scene)
     feed(scene, (struct arbiter_event){.kind = ARBITER_START});
 }
 
-/* Numbers like those of processes, in no order. */
+/* Returns numbers like those of processes, in no order. */
 static uint64_t incarnation(uint64_t worker)
 {
     return (worker + 1) * UINT64_C(0x9e3779b97f4a7c15);
@@ -98,7 +99,7 @@ static void join_all(struct scene *scene)
     assert_int_equal(scene->sent, WORKERS);
 }
 
-/* One member gets its records; all report that the step is committed. */
+/* Lets one member get its records, and all members report that the step is committed. */
 static void train(struct scene *scene, uint64_t version)
 {
     const struct wire_message ask = {.kind = WIRE_ASK, .ask.records = BATCH};

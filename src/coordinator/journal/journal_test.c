@@ -1,6 +1,6 @@
-/* The journal: what was appended is read again; cut at every byte, with every bit flipped, with
- * zeros at its end, with every call of the file system failing or being the last, and under kill
- * -9. */
+/* The journal: records that were appended are read again. The tests also cut the file at every
+ * byte, flip every bit, put zeros at the end, let every call of the file system fail or be the last
+ * one, and kill the writer with kill -9. */
 #include "coordinator/journal/journal.h"
 
 #include "base/cleanup.h"
@@ -125,8 +125,8 @@ static void what_was_appended_is_read_again(void **state)
     }
 }
 
-/* The journal is cut at this place, or has zeros from there on: whole records are read, and the
- * next record follows them. */
+/* Checks a journal that is cut at this place, or has zeros from there on: whole records are read,
+ * and the next record follows them. */
 static void check_torn(const char *folder, const char *bytes, size_t count, size_t whole)
 {
     muster_auto(free) char *path = path_in(folder);
@@ -157,14 +157,15 @@ static void a_torn_end_is_cut_off_at_every_byte(void **state)
         memset(longer, 0, count + TAIL);
         memcpy(longer, bytes, cut);
         check_torn(*state, longer, cut, whole_at(ends, cut));
-        if (cut >= JOURNAL_HEADER_BYTES) { /* it is on the disk before the file has its name */
+        if (cut >= JOURNAL_HEADER_BYTES) { /* the file gets its name after the header */
             check_torn(*state, longer, cut + TAIL, whole_at(ends, cut));
         }
     }
     free(longer);
 }
 
-/* The journal is refused, with the offset of the record; the file is left as it is. */
+/* Checks that the journal is refused, with the offset of the record, and that the file is left as
+ * it is. */
 static void check_damaged(const char *folder, const char *bytes, size_t count, size_t offset)
 {
     muster_auto(free) char *path = path_in(folder);
@@ -213,7 +214,7 @@ static void damage_before_a_torn_end(void **state)
     }
 }
 
-/* Each record is whole, but not at the place where it was written. */
+/* A journal is refused if its records are whole, but not at the places where they were written. */
 static void records_that_changed_places(void **state)
 {
     enum { EACH = JOURNAL_AROUND_BYTES + 1 };
@@ -333,7 +334,8 @@ static void assert_kinds(struct journal *journal, const uint32_t *kinds, size_t 
     assert_false(journal_read(journal, &record));
 }
 
-/* The lock of the one is not seen by the other, as on two hosts: it was another file. */
+/* The two coordinators do not see each other's lock, as on two hosts: here they have locked
+ * different files. */
 static void what_the_one_before_writes_is_not_read(void **state)
 {
     struct muster_err err = MUSTER_ERR_INIT;
@@ -604,7 +606,7 @@ static void append_and_tell(const char *folder, int to)
     }
 }
 
-/* All records that it reported exist, and at most one more. */
+/* All records that the writer reported exist, and at most one more. */
 static void a_writer_that_is_killed_loses_nothing(void **state)
 {
     uint32_t told = 0, number = 0;

@@ -1,8 +1,8 @@
 /* The arbiter in small scenes: workers that die of what they compute, and the record that is named
- * in the end, or set aside. */
+ * at last, or set aside. */
 #include "coordinator/scenes/fixture.h"
 
-/* A worker dies; for every other one this is reported some time later. */
+/* Lets a worker die. For every second worker the cause is reported later. */
 static void dies(struct scene *scene, uint64_t who, enum arbiter_cause cause)
 {
     bool later = who % 2;
@@ -15,7 +15,7 @@ static void dies(struct scene *scene, uint64_t who, enum arbiter_cause cause)
     }
 }
 
-/* One of two members dies; the other one continues with a new one. */
+/* One of two members has died: lets the other one continue with a new one. */
 static void next_of_two(struct scene *scene, uint64_t left, uint64_t comes)
 {
     reports(scene, left, 0, 0, 0, true);
@@ -71,7 +71,7 @@ static void what_workers_die_of_is_tried_in_halves_and_named(void **state)
     }
 }
 
-/* All are on other hosts: their ends are not seen, and no worker is left that could report
+/* All workers are on other hosts: their ends are not seen, and no worker is left that could report
  * anything. */
 static void who_dies_alone_on_another_host_died_of_its_pass(void **state)
 {
@@ -96,7 +96,8 @@ static void who_dies_alone_on_another_host_died_of_its_pass(void **state)
     end_scene(scene);
 }
 
-/* Its connections end, and the other member, 1, continues before its end is seen. */
+/* Ends the connections of a worker; the other member, 1, continues before the worker's end is
+ * seen. */
 static void is_left_out(struct scene *scene, uint64_t who)
 {
     feed(scene, (struct arbiter_event){.kind = ARBITER_DISCONNECTED,
@@ -119,9 +120,10 @@ static void is_explained(struct scene *scene, uint64_t who, enum arbiter_cause c
     dies(scene, who, cause);
 }
 
-/* A stopped worker is killed by those that share its memory: they report the loss before its end is
- * seen. Its pass is blamed by the way it ended. The others compute the pass as a whole, because
- * parts would give other bits; if it is suspected, they begin again with the suspects. */
+/* A stopped worker is killed by the workers that share its memory: they report the loss before its
+ * end is seen. Its pass is blamed by the way it ended. The others compute the pass as a whole,
+ * because parts would give other bits; if the pass is suspected, they begin again with the
+ * suspects. */
 static void who_is_left_out_before_its_end_is_seen_is_judged_by_its_end(void **state)
 {
     (void)state;
@@ -146,8 +148,8 @@ static void who_is_left_out_before_its_end_is_seen_is_judged_by_its_end(void **s
     }
 }
 
-/* The death was explained too late for the others to compute the parts, and they die of the whole
- * pass: it is not known of which part. */
+/* The death was explained too late for the others to compute the parts. They die of the whole pass,
+ * and it is not known which part of it has killed them. */
 static void who_was_not_told_of_the_parts_does_not_name_them_all(void **state)
 {
     (void)state;
@@ -209,7 +211,7 @@ static void a_pass_of_the_generation_before_names_no_parts(void **state)
     end_scene(scene);
 }
 
-/* The pass that it had at hand was too short to be reported, and the others have trained it
+/* The pass that the worker had at hand was too short to be reported, and the others have trained it
  * since. */
 static void a_late_death_of_what_is_trained_blames_nothing(void **state)
 {
@@ -238,7 +240,7 @@ static void a_job_that_has_failed_says_so_to_all(void **state)
     joins(scene, 5);
     assert_string_equal(sent_to(scene, 5, WIRE_EXPELLED)->why, scene->failure);
     scene->failure[0] = 0;
-    begin(scene, scene->journaled); /* this is reported again */
+    begin(scene, scene->journaled); /* the failure is reported again */
     assert_non_null(strstr(scene->failure, "record 4"));
     assert_false(scene->served);
     end_scene(scene);
@@ -270,7 +272,7 @@ static void deaths_that_no_pass_is_blamed_for(void **state)
     }
 }
 
-/* It crashed before it could report its pass: the next ones report theirs. */
+/* The worker crashed before it could report its pass: the next workers report theirs. */
 static void a_step_of_which_nothing_was_told_is_suspected(void **state)
 {
     (void)state;
@@ -282,7 +284,7 @@ static void a_step_of_which_nothing_was_told_is_suspected(void **state)
     assert_int_equal(sent_to(scene, 1, WIRE_OPEN)->range.first, 8);
     assert_int_equal(sent_to(scene, 1, WIRE_OPEN)->range.count, 8);
     scene->sent_count = 0;
-    assert_int_equal(commits(scene, 1, 2, 8, 8), 0); /* they were trained: not poisonous */
+    assert_int_equal(commits(scene, 1, 2, 8, 8), 0); /* trained, so not poisonous */
     declares(scene, 3, mnist);
     joins(scene, 3);
     reports(scene, 1, 2, 0, 0, true);
@@ -312,7 +314,8 @@ static void expect_aside(struct scene *scene, uint64_t left, uint64_t comes)
     assert_int_equal(sent_to(scene, comes, WIRE_OPEN)->aside, 5);
 }
 
-/* All members of later generations set it aside; also after a restart, and from a snapshot. */
+/* All members of later generations set the record aside, also after a restart, and with a
+ * snapshot. */
 static void a_record_is_set_aside_where_its_data_set_has_that_option(void **state)
 {
     (void)state;
@@ -342,7 +345,7 @@ static void a_record_is_set_aside_where_its_data_set_has_that_option(void **stat
     end_scene(scene);
 }
 
-/* The third death is explained when the others work again. */
+/* The third death is explained only when the others work again. */
 static void a_record_that_is_named_late_is_set_aside_at_once(void **state)
 {
     (void)state;

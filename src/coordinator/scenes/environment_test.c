@@ -7,9 +7,9 @@ static void joins_with(struct scene *scene, uint64_t who, uint64_t environment)
     assert_int_equal(says(scene, who, join), 0);
 }
 
-/* A joiner is refused if it computes other bits than members do, also than those of an earlier
- * coordinator, which do not report their environment when they come back. A joiner without the
- * requirement is not refused. The journal has the environment once. */
+/* A joiner is refused if it computes other bits than the members do. These may be members of an
+ * earlier coordinator, which do not report their environment when they come back. A joiner without
+ * the requirement is not refused. The journal has the environment once. */
 static void the_environment_is_in_the_journal(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* The arbiter in small scenes: generations: what is announced, who is counted, who ends well, all
- * of it also after a restart. */
+/* The arbiter in small scenes: generations. Which of them are announced, which workers are counted,
+ * and which have ended well; all of this also after a restart. */
 #include "coordinator/scenes/fixture.h"
 
 static void what_is_announced_is_in_the_journal(void **state)
@@ -41,7 +41,7 @@ static void the_end_is_in_the_ledger(void **state)
     assert_false(scene->ended);
     finishes(scene, 2);
     assert_true(scene->ended);
-    begin(scene, scene->journaled); /* it is not begun again */
+    begin(scene, scene->journaled); /* the job is not begun again */
     assert_true(scene->ended);
     end_scene(scene);
 }
@@ -66,8 +66,8 @@ static void who_ended_well_needs_not_have_said_so(void **state)
 }
 
 /* The process is seen to be dead before it is known how it ended, and its LEAVE is lost. The
- * trained steps are kept until then, even if another worker has joined, which does not have the
- * model. */
+ * trained steps are kept until the cause is known, even if another worker has joined, which does
+ * not have the model. */
 static void who_may_have_ended_well_is_not_dead_before_its_cause_is_known(void **state)
 {
     (void)state;
@@ -119,8 +119,9 @@ static void nothing_is_granted_after_a_restart_before_all_have_said_what_they_ho
     end_scene(scene);
 }
 
-/* After every record that was ever appended: the log, the members and the term are those of the
- * records before, and steps that are not committed there can be committed again, once. */
+/* The coordinator is started again after each record that was ever appended: the log, the members
+ * and the term are those of the records up to there, and steps that are not committed there can be
+ * committed again, once. */
 static void a_restart_after_any_record(void **state)
 {
     (void)state;
@@ -152,7 +153,7 @@ static void a_restart_after_any_record(void **state)
     }
 }
 
-/* A report of a member that does not know of the newest generation yet. */
+/* Feeds a report of a member that does not know of the newest generation yet. */
 static void reports_of(struct scene *scene, uint64_t who, uint64_t generation)
 {
     const struct wire_message m = {
@@ -162,8 +163,8 @@ static void reports_of(struct scene *scene, uint64_t who, uint64_t generation)
 }
 
 /* The first step of a generation is shared by the members that had the state when it began: all
- * members must be informed of the same ones, even if they get OPEN from another coordinator, or
- * when others have loaded the state meanwhile. */
+ * members must be informed of the same members, even if they get OPEN from another coordinator, or
+ * if others have loaded the state meanwhile. */
 static void a_generation_is_opened_for_all_with_the_same_words(void **state)
 {
     (void)state;
@@ -179,7 +180,7 @@ static void a_generation_is_opened_for_all_with_the_same_words(void **state)
     begin(scene, scene->journaled);
     reports_of(scene, 1, 1);
     assert_string_equal(sent_to(scene, 1, WIRE_OPEN)->loaded, "110");
-    reports(scene, 3, 1, 0, 0, true); /* it has it now, and closes the generation */
+    reports(scene, 3, 1, 0, 0, true); /* 3 has the state now, and closes the generation */
     reports_of(scene, 2, 1);
     assert_string_equal(sent_to(scene, 2, WIRE_OPEN)->loaded, "110");
     end_scene(scene);
@@ -211,7 +212,7 @@ static void all_die_and_the_log_goes_back_to_the_checkpoint(void **state)
     end_scene(scene);
 }
 
-/* The others report that they have lost it: it has been silent to them for 0.9 s already. */
+/* The others report that they have lost worker 3: it has been silent to them for 0.9 s already. */
 static void who_alone_is_late_and_was_lost_is_waited_for_shortly(void **state)
 {
     (void)state;
@@ -258,7 +259,7 @@ static void who_is_gone_in_the_next_term_is_not_waited_for(void **state)
     end_scene(scene);
 }
 
-/* They may have ended when the last step was acknowledged: nothing is trained again. */
+/* The workers may have ended when the last step was acknowledged: nothing is trained again. */
 static void who_is_gone_after_the_last_step_has_ended_well(void **state)
 {
     (void)state;

@@ -21,7 +21,7 @@ static void opens(const struct scene *scene, uint64_t who, struct shard_anchor d
     assert_int_equal(open->anchor.later, due.later);
 }
 
-/* Another worker joins a job that has reached that version. */
+/* Lets another worker join a job that has reached that version. */
 static void comes(struct scene *scene, uint64_t who, const uint64_t *members, size_t count,
                   uint64_t version)
 {
@@ -32,8 +32,8 @@ static void comes(struct scene *scene, uint64_t who, const uint64_t *members, si
     }
 }
 
-/* The journal is read again, or is compacted before that: the generation's members get the same
- * OPEN. */
+/* Starts the coordinator again, with the journal as it is or compacted: the generation's members
+ * get the same OPEN. */
 static void goes_on_after_a_restart(struct scene *scene, bool compacted, uint64_t who,
                                     struct shard_anchor due)
 {
@@ -90,8 +90,8 @@ static void a_step_of_another_size_is_a_contradiction(void **state)
     }
 }
 
-/* All members that are left have prepared it: the generation's record has it, with the sizes of the
- * generation before. */
+/* All members that are left have prepared the step: the record of the next generation has it, with
+ * the sizes of the generation before. */
 static void the_step_that_a_generation_commits_is_of_the_one_before(void **state)
 {
     (void)state;
@@ -113,7 +113,8 @@ static void the_step_that_a_generation_commits_is_of_the_one_before(void **state
     end_scene(scene);
 }
 
-/* The checkpoint may be one before the newest; no member has begun with the step after it. */
+/* This is so also for a checkpoint before the newest one. No member has begun with the step after
+ * the checkpoint. */
 static void who_begins_from_a_checkpoint_takes_its_own_number(void **state)
 {
     (void)state;
@@ -163,7 +164,7 @@ static void who_counts_micro_batches_otherwise_is_refused(void **state)
     declares(scene, 2, other);
     assert_non_null(strstr(sent_to(scene, 2, WIRE_REFUSED)->why,
                            "micro_batches_per_worker 0 here, and 1 in the job"));
-    other.micro_batches = 0; /* it does not set the number: as the job has it */
+    other.micro_batches = 0; /* it does not set the number: the job's number holds */
     declares(scene, 2, other);
     assert_true(sent_to(scene, 2, WIRE_DATASET)->dataset.per_worker);
     other = (struct wire_dataset){{"b", 1}, .records = 5, .epochs = 1, .batch = 1};
@@ -178,7 +179,8 @@ static void who_counts_micro_batches_otherwise_is_refused(void **state)
     end_scene(scene);
 }
 
-/* The anchor is only in entries of its own: the other entries are as they were before. */
+/* The anchor is only in entries of a growing data set: the other entries are as they were
+ * before. */
 static void a_job_of_steps_that_are_alike_has_no_anchor(void **state)
 {
     (void)state;
@@ -197,7 +199,7 @@ static void a_job_of_steps_that_are_alike_has_no_anchor(void **state)
     end_scene(scene);
 }
 
-/* The number of records is that of the limit's steps if the workers stay. */
+/* The number of records is that of the limit's steps if no worker joins or leaves. */
 static void a_limit_of_steps_counts_the_records_of_this_generation(void **state)
 {
     (void)state;

@@ -12,8 +12,8 @@ static struct scene *limited_scene(uint64_t steps)
     return scene;
 }
 
-/* The job does two of three steps, with restarts between them, of a compacted journal and of one
- * that is not compacted. */
+/* The job does two of its three steps; the coordinator is started again between them, with a
+ * journal that is compacted and with one that is not. */
 static void a_limit_ends_the_job_in_the_middle_of_an_epoch(void **state)
 {
     (void)state;
@@ -35,7 +35,7 @@ static void a_limit_ends_the_job_in_the_middle_of_an_epoch(void **state)
         assert_int_equal(figures.records_asked, 22);
         assert_int_equal(figures.max_steps, 2);
         assert_int_equal(commits(scene, 1, 2, 8, 8), 0);
-        begin(scene, scene->journaled); /* the log is full already */
+        begin(scene, scene->journaled); /* the log has all steps already */
         reports(scene, 1, 2, 0, 0, false);
         reports(scene, 2, 2, 0, 0, false);
         finishes(scene, 1);
@@ -135,7 +135,7 @@ static void undone_steps_do_not_count(void **state)
     end_scene(scene);
 }
 
-/* The same limit again is not another one. */
+/* A limit that is given again is accepted if it is the same. */
 static void the_limit_of_a_journal_cannot_be_another(void **state)
 {
     (void)state;

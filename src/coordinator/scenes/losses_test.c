@@ -1,5 +1,5 @@
-/* The arbiter in small scenes: workers that are lost or do not come back, and what is told of them.
- */
+/* The arbiter in small scenes: workers that are lost or do not come back, and the reports about
+ * them. */
 #include "coordinator/scenes/fixture.h"
 
 static void ticks(struct scene *scene, int64_t ms)
@@ -111,7 +111,7 @@ static void expect_loss(const struct scene *scene, uint64_t count, const char *n
     assert_int_equal(losses->list[losses->kept - 1].reason, RENDEZVOUS_DIED);
 }
 
-/* This includes workers that were lost after a restart, and a compacted journal. */
+/* The losses are also known after a restart, and from a compacted journal. */
 static void who_was_lost_is_in_the_journal(void **state)
 {
     (void)state;
@@ -142,7 +142,7 @@ static void enrolls(struct scene *scene, uint64_t who)
     assert_int_equal(says(scene, who, enroll), 0);
 }
 
-/* Whichever of the two is lost first: the loss is reported once. */
+/* The loss is reported once, whichever of the two incarnations is lost first. */
 static void a_process_that_trains_and_works_by_leases_is_one_loss(void **state)
 {
     (void)state;
@@ -166,7 +166,7 @@ static void a_process_that_trains_and_works_by_leases_is_one_loss(void **state)
         reports(scene, 1, 0, 0, 0, true);
         feed(scene, (struct arbiter_event){.kind = ARBITER_DEAD, .incarnation = 1});
         reports(scene, UINT64_C(1) << 48 | 1, 0, 0, 0, true);
-        expect_loss(scene, 2, "one"); /* two that train are two, in one program, too */
+        expect_loss(scene, 2, "one"); /* two that train are two losses, even in one program */
         end_scene(scene);
     }
 }
@@ -187,7 +187,7 @@ static void the_last_losses_are_kept_and_all_are_counted(void **state)
     }
     assert_int_equal(again.count, LOSSES_KEPT + 6);
     assert_memory_equal(again.list, losses.list, sizeof losses.list);
-    /* the same one is none that follows; and it ends too early */
+    /* the same loss does not follow the last one; then, the record ends too early */
     assert_int_equal(losses_read(&again, (uint8_t *)record.data, record.used, NULL), MUSTER_EDATA);
     again.count = 0;
     assert_int_equal(losses_read(&again, (uint8_t *)record.data, record.used - 1, NULL),

@@ -1,5 +1,5 @@
-/* The arbiter in small scenes: planned data sets: who declares them, which steps they have, and
- * jobs that nobody would go on with. */
+/* The arbiter in small scenes: planned data sets. Which worker declares them, which steps they
+ * have, and jobs that no worker would continue. */
 #include "coordinator/scenes/fixture.h"
 
 static void the_first_declares_and_all_have_the_same(void **state)
@@ -13,7 +13,7 @@ static void the_first_declares_and_all_have_the_same(void **state)
     assert_int_equal(sent_to(scene, 1, WIRE_DATASET)->appended, 2);
     assert_int_equal(sent_to(scene, 1, WIRE_DATASET)->dataset.micro_batches, 2);
     assert_int_equal(sent_to(scene, 1, WIRE_DATASET)->dataset.seed, 9);
-    declares(scene, 2, silent); /* as the job has it */
+    declares(scene, 2, silent); /* it gets the number of the job */
     assert_int_equal(sent_to(scene, 2, WIRE_DATASET)->dataset.micro_batches, 2);
     assert_int_equal(scene->journaled, 2);
     declares(scene, 3, (struct wire_dataset){{"b", 1}, .records = 5, .epochs = 1, .batch = 1});
@@ -121,7 +121,7 @@ static void breaks_off(struct scene *scene, uint64_t who)
     says(scene, who, (struct wire_message){.kind = WIRE_LEAVE, .leave.broken_off = true});
 }
 
-/* Their programs have ended their loops: no worker would ever train the rest. */
+/* The programs of the workers have ended their loops: no worker would ever train the rest. */
 static void a_job_of_which_all_workers_break_off_has_failed(void **state)
 {
     (void)state;

@@ -39,8 +39,7 @@ static void a_snapshot_takes_the_place_of_all_records(void **state)
     }
 }
 
-/* Whatever a disk makes of the snapshot, it is refused with an error text, or has another
- * meaning. */
+/* A snapshot that a disk has changed is refused with an error text, or has another meaning. */
 static void a_snapshot_with_a_wrong_byte(void **state)
 {
     (void)state;

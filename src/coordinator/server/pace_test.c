@@ -1,4 +1,4 @@
-/* What a recovery is said to have cost, and how fast a job is: by looks at made-up times. */
+/* The cost of recoveries, and the rate of a job, from looks at made-up times. */
 #include "base/testing/test.h"
 #include "coordinator/server/pace.h"
 
@@ -24,7 +24,7 @@ static bool step(struct scene *s, int64_t after_ms)
     return look(s, after_ms);
 }
 
-/* Some steps of generation 1. */
+/* Begins a job and does some steps of generation 1. */
 static void train(struct scene *s)
 {
     *s = (struct scene){.now = {.now_ms = 1000, .now_unix_ms = 5000}};
@@ -51,7 +51,7 @@ static void a_loss_costs_what_passed_beyond_one_step(void **state)
     struct scene s;
     train(&s);
     s.now.is_open = false;
-    assert_false(look(&s, 900)); /* it was found late */
+    assert_false(look(&s, 900)); /* the loss was found late */
     pace_note(&s.pace, PACE_LOST, "b");
     open_next(&s, 30);
     assert_true(step(&s, STEP_MS));
@@ -61,7 +61,7 @@ static void a_loss_costs_what_passed_beyond_one_step(void **state)
     assert_int_equal(recovery->kind, PACE_LOST);
     assert_string_equal(recovery->worker, "b");
     assert_int_equal(recovery->at_unix_ms, s.now.now_unix_ms);
-    assert_false(step(&s, STEP_MS)); /* it is over */
+    assert_false(step(&s, STEP_MS)); /* the recovery is over */
 }
 
 static void the_step_that_the_decision_commits_is_not_the_next_one(void **state)
@@ -100,7 +100,7 @@ static void a_death_in_a_recovery_is_of_the_same_one(void **state)
     assert_int_equal(s.pace.recoveries[0].ms, 40);
 }
 
-/* The generation is closed at the end of a step, which continues meanwhile. */
+/* The generation is closed at the end of the current step, which continues until then. */
 static void a_join_costs_what_passed_since_the_last_step(void **state)
 {
     (void)state;
@@ -130,8 +130,8 @@ static void a_coordinator_was_away_until_it_hears_of_a_step(void **state)
     assert_false(step(&s, STEP_MS));
 }
 
-/* All workers were stopped together with the coordinator, as by muster suspend: others begin with
- * the checkpoint. */
+/* All workers were stopped together with the coordinator, as by muster suspend: other workers begin
+ * with the checkpoint. */
 static void where_no_worker_has_trained_meanwhile_nothing_is_said_of_that(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Checks parts of the server: the token, the table by incarnation, the queue of frames, and what is
- * told of how a process ended. */
+/* Checks parts of the server: the token, the table by incarnation, the queue of frames, and the
+ * report of how a process ended. */
 #include "base/testing/test.h"
 #include "coordinator/server/queue.h"
 #include "coordinator/server/table.h"
@@ -37,7 +37,7 @@ static void a_token_is_64_digits(void **state)
     assert_int_equal(server_token_read("", token, NULL), MUSTER_EINVAL);
 }
 
-/* Small keys, and large ones whose low bits are all 0. */
+/* Returns small keys, and large ones whose low bits are all 0. */
 static uint64_t key(size_t i)
 {
     return i % 2 ? i + 1 : (uint64_t)(i + 1) << 40;
@@ -161,7 +161,7 @@ static void how_a_process_ended_is_known_when_it_was_waited_for(void **state)
         assert_int_equal(write(fd, "g", 1), 1);
         assert_int_equal(waitpid(child, NULL, 0), child);
         enum arbiter_cause cause = server_watch_cause(watch, text);
-        if (cause != ARBITER_CAUSE_PENDING) { /* a kernel before 6.15 has nothing more to say */
+        if (cause != ARBITER_CAUSE_PENDING) { /* a kernel before 6.15 does not report it */
             assert_int_equal(cause, ends[i].cause);
             assert_string_equal(text, ends[i].text);
         }

@@ -1,4 +1,4 @@
-/* Members that listen, and some that do not any more. */
+/* Probes members that listen, and members that do not listen any more. */
 #include "coordinator/server/probe.h"
 
 #include "base/testing/test.h"
@@ -78,7 +78,7 @@ static void a_probe_is_stopped_before_it_is_answered(void **state)
     muster_endpoint_close(endpoint);
 }
 
-/* The IPv6 address, as struct member has it, is set to that of another network. */
+/* The test changes the IPv6 address, as struct member has it, to that of another network. */
 static void an_address_of_the_loopback_says_nothing_of_another_host(void **state)
 {
     (void)state;
@@ -99,7 +99,7 @@ static void an_address_of_the_loopback_says_nothing_of_another_host(void **state
     muster_endpoint_close(endpoint);
 }
 
-/* A connection within the host, and a member that listens there or elsewhere. */
+/* The connection is within the host; the member listens at this address, or at another one. */
 static void an_address_is_of_who_connects_from_it(void **state)
 {
     (void)state;

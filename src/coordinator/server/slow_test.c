@@ -1,4 +1,4 @@
-/* Checks who is named as slow, from made-up progress. */
+/* Checks which worker is named as slow, with made-up progress. */
 #include "base/testing/test.h"
 #include "coordinator/server/slow.h"
 
@@ -26,7 +26,8 @@ static void on_named(void *data, size_t index)
     ((struct scene *)data)->named = (int)index;
 }
 
-/* A second passes: worker i needs own[i] milliseconds of a step for shares[i] records. */
+/* Lets a second pass, in which worker i needs own[i] milliseconds of a step for shares[i]
+ * records. */
 static void second(struct scene *s, const uint64_t own[WORKERS], const uint64_t shares[WORKERS])
 {
     s->version += 10;
@@ -57,13 +58,13 @@ static void a_slow_one_is_named_after_some_seconds(void **state)
     assert_int_equal(s.named, 2);
     assert_true(s.workers[2].times > 2.9 && s.workers[2].times < 3.1);
     assert_true(s.workers[2].lag_ms > 39 && s.workers[2].lag_ms < 41);
-    second(&s, (uint64_t[]){20, 20, 28, 21}, equal); /* less than it is named for: it stays so */
+    second(&s, (uint64_t[]){20, 20, 28, 21}, equal); /* too little to be named: it stays named */
     assert_true(s.workers[2].named);
     second(&s, (uint64_t[]){20, 20, 24, 21}, equal);
     assert_false(s.workers[2].named);
 }
 
-/* Of five micro-batches among four workers one has two. */
+/* Four workers share five micro-batches, so one of them has two. */
 static void who_has_more_to_do_is_not_slow(void **state)
 {
     (void)state;

@@ -1,5 +1,4 @@
-/* How a worker ended, as the coordinator learns it: before its parent has waited for it, and after.
- */
+/* How the coordinator learns how a worker ended: before its parent has waited for it, and after. */
 #include "base/testing/test.h"
 #include "coordinator/server/watch.h"
 #include "core/pid_space.h"
@@ -49,8 +48,8 @@ static int listen_at(int family, union name *ret, socklen_t *ret_bytes)
     return listener;
 }
 
-/* Starts a process that connects to this one and waits to be killed; `code` >= 0: it exits when
- * asked. `space` is the PID space that its HELLO names. */
+/* Starts a process that connects to this one and waits; if it gets a byte, it exits with `code`.
+ * `space` is the PID space that its HELLO names. */
 static void start_at(struct worker *w, int code, int family, uint64_t space)
 {
     union name name;
@@ -165,7 +164,7 @@ static void of_tcp_processes_of_this_machine_are_watched(void **state)
     }
 }
 
-/* This is what a coordinator does that begins again, and has no connection yet. */
+/* A coordinator that was started again does this while it has no connection yet. */
 static void a_process_is_found_again_or_is_known_to_be_gone(void **state)
 {
     (void)state;
@@ -180,7 +179,7 @@ static void a_process_is_found_again_or_is_known_to_be_gone(void **state)
     assert_null(server_watch_resume(&w.loop, &other, on_died, &w, &gone));
     assert_true(gone);
     other = process;
-    other.space++; /* another machine's, about which nothing is known */
+    other.space++; /* a process of another machine, about which nothing is known */
     assert_null(server_watch_resume(&w.loop, &other, on_died, &w, &gone));
     assert_false(gone);
     w.watch = server_watch_resume(&w.loop, &process, on_died, &w, &gone);
