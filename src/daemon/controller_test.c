@@ -1,5 +1,5 @@
-/* The controller over a real store: a job becomes pods, their end becomes the job's, and a stop is
- * obeyed. */
+/* The controller with a real store: a job gets pods, ends when they end, and fails if it is
+ * stopped. */
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/file.h"
@@ -73,7 +73,7 @@ static json_t *get_job(struct world *w)
     return job;
 }
 
-/* Turns the loop until nothing is queued any more. */
+/* Turns the loop until nothing is queued. */
 static void settle(struct world *w)
 {
     for (int i = 0; i < TURNS_MAX; i++) {

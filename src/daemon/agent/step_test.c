@@ -1,5 +1,5 @@
-/* What the agent decides, as traces: an event, and what is to be done. Jobs and pods are numbered
- * in the order in which they come: the job of the first pod is 1, that pod 2. */
+/* The agent's decisions, as traces: an event, and the effects that follow. Jobs and pods are
+ * numbered in the order in which they appear: the job of the first pod is 1, that pod is 2. */
 #include "daemon/agent/step_fixture.h"
 
 #include <stdlib.h>
@@ -83,7 +83,7 @@ static void a_deleted_pod_goes_with_its_object(void **state)
     run_pod(*state);
     expect(*state, SEEN("d/a", "A", "J", DELETED(30)), "feed 2 delete");
     expect(*state, FED(2, .status = AGENT_STATUS_TAKEN), "");
-    expect(*state, SEEN("d/a", "A", "J", DELETED(30)), ""); /* the machine knows it already */
+    expect(*state, SEEN("d/a", "A", "J", DELETED(30)), ""); /* the pod's machine knows it already */
     expect(*state, SEEN("d/a", "A", "J", DELETED(5)), "feed 2 delete");
     expect(*state, FED(2), "");
     expect(*state, OF_POD(NEWS, 2), "feed 2 news");
@@ -92,7 +92,8 @@ static void a_deleted_pod_goes_with_its_object(void **state)
     expect(*state, REMOVED(2, true), "let go 2, end job 1");
 }
 
-/* A pod that is deleted while its object is written down: nobody else would remove the object. */
+/* The object of a pod that is deleted while its data is written is removed by the agent: no other
+ * code would remove it. */
 static void one_deleted_while_its_remains_are_written_goes_with_its_object(void **state)
 {
     run_pod(*state);

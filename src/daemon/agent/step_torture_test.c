@@ -1,10 +1,10 @@
-/* The agent's step against a make-believe machine (step_world.h) in which everything happens in any
+/* The agent's step with a simulated machine (step_world.h) in which everything happens in any
  * order: pods are made, deleted, and made again, processes end, starts, admissions and writes fail,
- * supervisors are killed, the controller dies. After each step its invariants hold; at the end
+ * supervisors are killed, the controller dies. The invariants hold after each step; at the end
  * nothing fails any more, and nothing may be left over.
  *
- * The seed is printed; `daemon_step_torture_test rounds N seed S` runs one again
- * and, when N is 1, shows each event with its effects.
+ * The seed is printed; `daemon_step_torture_test rounds N seed S` runs a round again and, if N is
+ * 1, prints each event with its effects.
  */
 #include "daemon/agent/step_world.h"
 
@@ -111,7 +111,7 @@ static void crash(struct world *w)
     memset(w->held, 0, sizeof w->held);
     assert_true(agent_state_init(&w->agent));
     world_look_again(w);
-    for (size_t left = w->count; left > 0; left--) { /* one turn, without answers between */
+    for (size_t left = w->count; left > 0; left--) { /* one turn, without answers in between */
         world_handle(w);
     }
 }

@@ -1,9 +1,9 @@
 /* kill -9 of a controller at every system call that changes something, from the deletion of a
- * finished job to the end of its archiving: the next controller finds the job, or one run of it,
- * whole; never two, never none.
+ * finished job to the end of its archiving: the next controller finds the whole job, or one whole
+ * run of it; never two, never none.
  *
  * A child is traced; the parent counts its writes, renames, removals and flushes (those of its
- * threads, too) and kills it before the N-th, for N = 1, 2, … until it comes through.
+ * threads, too) and kills it before the N-th, for N = 1, 2, … until the child completes.
  */
 #include "daemon/history/fixture.h"
 

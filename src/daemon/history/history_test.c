@@ -1,4 +1,5 @@
-/* The history's numbers, limits and names, on real folders; its choice of what goes, pure. */
+/* The history's numbers, limits and names, with real folders; the choice of the runs to remove,
+ * with data only. */
 #include "daemon/history/fixture.h"
 #include "daemon/history/prune.h"
 #include "daemon/history/summary.h"

@@ -1,5 +1,5 @@
-/* When the folder of a deleted job goes: with its job, its pods, its processes and its reader; and
- * which folders a new controller finds. */
+/* The folder of a deleted job is removed when its job, its pods, its processes and its reader are
+ * gone; a new controller removes the marked folders only. */
 #include "daemon/history/fixture.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@ static bool is_there(const struct world *w, const char *uid)
     return world_has(w, path);
 }
 
-/* Looks, and lets the work that was begun end. */
+/* Lets the sweep look, and lets its work end: the folder must still exist. */
 static void look_in_vain(struct world *w, const char *uid)
 {
     for (int i = 0; i < LOOKS; i++) {

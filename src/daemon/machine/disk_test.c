@@ -1,4 +1,5 @@
-/* Tasks in their order, in another thread, within their bound; and what is left when it closes. */
+/* Tasks are done in their order, in another thread, within a limit; tasks that are left are done
+ * when the disk is closed. */
 #include "base/testing/test.h"
 #include "daemon/machine/disk.h"
 
@@ -9,7 +10,7 @@
 
 enum { TASKS_MAX = 3 };
 
-/* Written by one thread at a time: the loop's, or the one that works. */
+/* Written by one thread at a time: the loop's thread, or the thread that does the tasks. */
 struct log {
     uv_loop_t loop;
     struct disk *disk;

@@ -1,4 +1,4 @@
-/* From a pod's container to what the supervisor executes. */
+/* How a pod's container becomes the spec that the supervisor executes. */
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/file.h"
@@ -138,7 +138,8 @@ static void the_containers_user_comes_before_the_pods(void **state)
     expect(spec, "cwd", "/tmp");
 }
 
-/* A variable given by name is in the file: here it is only removed. What a launcher sets stays. */
+/* A variable that was given by name is in the file, so the spec leaves it out. Variables that a
+ * launcher sets stay. */
 static void what_was_given_by_name_wins_but_over_ours(void **state)
 {
     static const char bytes[] = "SHELL_ONLY=s\0\0LEVEL=given\0RANK=given\0"; /* after "" : given */
@@ -180,8 +181,8 @@ static void a_stall_is_the_jobs_or_a_minute(void **state)
     expect(of_own, "stallMs", "5000");
 }
 
-/* ENOENT is tried again: the object may still be created. An environment that is gone will not come
- * back. */
+/* After ENOENT the launch is tried again, because the object may still be created. It is not tried
+ * again without an environment file, because the file will not come back. */
 static void what_is_missing_is_named(void **state)
 {
     const struct scene map = {.container =

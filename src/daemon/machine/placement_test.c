@@ -7,7 +7,7 @@
 
 #include <unistd.h>
 
-/* How often the disk was waited for; the fsync below replaces libc's. */
+/* How often fsync was called; the function below replaces libc's. */
 static int synced;
 
 int fsync(int fd)
@@ -63,7 +63,7 @@ static void what_is_leased_does_not_wait_for_the_disk(void **state)
     assert_int_equal(synced, 0);
 }
 
-/* As a power cut leaves a file that was not synced; after it nothing of the job runs. */
+/* A power cut may leave a file empty that was not synced; no process of the job runs after it. */
 static void an_empty_file_holds_nothing(void **state)
 {
     const char *folder = *state;
@@ -85,7 +85,7 @@ static void a_torn_file_is_said(void **state)
     assert_int_equal(placement_open(&p, folder, &err), MUSTER_EDATA);
 }
 
-/* Valid JSON that is not a placement. */
+/* This includes valid JSON that is not a placement. */
 static void a_damaged_file_is_refused(void **state)
 {
     static const char *const texts[] = {

@@ -1,4 +1,4 @@
-/* The words of `podman run`, for a container with all that matters. */
+/* The words of `podman run`, for a container with every field that matters. */
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/testing/test.h"
@@ -49,7 +49,7 @@ static void everything_becomes_a_flag(void **state)
         "\"--ulimit\",\"nofile=1:1\",\"--entrypoint=python\",\"team/mnist\",\"t.py\",\"--x\"]");
     assert_string_equal(doc_text(outer, "RANK", ""), "1");
     assert_null(doc_at(outer, "PATH"));
-    assert_string_equal(doc_text(outer, "HOME", ""), getenv("HOME")); /* podman's own */
+    assert_string_equal(doc_text(outer, "HOME", ""), getenv("HOME")); /* for podman itself */
 }
 
 static void without_a_command_the_image_decides(void **state)

@@ -1,4 +1,4 @@
-/* What a rank may have put where the coordinator's status file is. */
+/* The coordinator's status file, which a rank may have replaced by anything. */
 #include "base/cleanup.h"
 #include "base/testing/test.h"
 #include "base/testing/test_doc.h"

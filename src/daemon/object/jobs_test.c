@@ -1,5 +1,5 @@
-/* Whose pod it is: there is none, it is another's by now, and "the store cannot tell" are told
- * apart. */
+/* The owner of a pod. A pod without an owner, or whose owner's name now belongs to another object,
+ * is told apart from a store that cannot be read. */
 #include "base/cleanup.h"
 #include "base/testing/test.h"
 #include "base/testing/test_doc.h"

@@ -69,7 +69,7 @@ static json_t *get(const struct world *w, const char *resource, const char *name
     return store_get(w->store, key, &object, NULL) == 0 ? object : NULL;
 }
 
-/* Checks why the job must stop; "" if it must not. */
+/* Checks the reason why the job must stop; "" if it must not. */
 static void expect(const struct world *w, const char *name, const char *why)
 {
     muster_auto(doc) json_t *job = get(w, "pytorchjobs", name);
@@ -119,7 +119,7 @@ static void the_last_connection_ends_its_jobs_and_no_others(void **state)
     leases_closed(w->leases, lease); /* a lease that is not open */
 }
 
-/* cleanPodPolicy None: the pods that still run are deleted, the job stays as it ended. */
+/* With cleanPodPolicy None, the pods that still run are deleted, and the job stays as it ended. */
 static void of_a_finished_job_only_the_pods_go(void **state)
 {
     struct world *w = *state;

@@ -1,4 +1,5 @@
-/* What the daemon adds to the API: which path and method is whose, keeping and leaving. */
+/* The routes that the daemon adds to the API: which paths and methods exist, and the requests to
+ * keep running and to leave. */
 #include "api/fixture.h"
 #include "base/file.h"
 #include "base/testing/test_doc.h"
@@ -18,7 +19,7 @@
 static struct {
     bool held;
     pthread_t loop_thread;
-    bool on_loop; /* the loop's thread has waited for it */
+    bool on_loop; /* the loop's thread has called fsync */
     sem_t released;
 } disk;
 

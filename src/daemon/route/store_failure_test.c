@@ -1,6 +1,8 @@
-/* A store that cannot be read: what its error means is said, and nobody takes it for "not there".
+/* A store that cannot be read: its error is reported, and no code takes it for a missing object.
  *
- * The text of one object is overwritten in the database, so that it can be found and not read. */
+ * The text of one object is overwritten in the database, so that the object can be found but not
+ * read.
+ */
 #include "api/fixture.h"
 #include "base/testing/test_doc.h"
 #include "daemon/history/sweep.h"
@@ -135,7 +137,7 @@ static void expect_said(struct scene *s, const char *words)
     }
 }
 
-/* Writes what the agent keeps of a pod before it deletes it. */
+/* Writes the data that the agent keeps of a pod before it deletes the pod. */
 static void keep_pod(struct scene *s, const char *job_uid, const char *text)
 {
     muster_auto(doc) json_t *pod = parse(text);

@@ -1,10 +1,11 @@
-/* What the messages of exec's channels mean. */
+/* The meaning of the messages of exec's channels. */
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/testing/test.h"
 #include "daemon/stream/channels.h"
 
-/* Input that comes in pieces is given in pieces; the first byte alone means nothing. */
+/* Input that arrives in pieces is handed on in pieces; a piece with the first byte only has no
+ * data. */
 static void test_standard_input(void **state)
 {
     (void)state;
@@ -50,7 +51,8 @@ static void test_the_end_of_the_input(void **state)
     assert_int_equal(data.bytes[0], CHANNEL_STDIN);
 }
 
-/* Messages that are too long, empty, or on a channel on which clients do not write. */
+/* Messages that are too long, empty, or on a channel on which clients do not write are cut or
+ * ignored. */
 static void test_what_says_nothing(void **state)
 {
     (void)state;
