@@ -1,4 +1,5 @@
-/* deploy/base/definition.yaml is what the program makes. MUSTER_UPDATE=1 writes it anew. */
+/* deploy/base/definition.yaml is equal to what the program makes. MUSTER_UPDATE=1 writes the file
+ * again. */
 #include "deploy/definition.h"
 #include "deploy/openapi.h"
 
@@ -42,7 +43,7 @@ static void the_files_are_what_the_program_makes(void **state)
     expect_file("base/definition.yaml", definition_new());
 }
 
-/* Checks that each field of the tables is in the definition, as often as its type is. */
+/* Checks that each field of the tables is in the definition, wherever its type is. */
 static void check_type(const json_t *schema, enum schema_type type)
 {
     size_t count;
@@ -84,7 +85,7 @@ static void counters_are_one_value(void **state)
     assert_true(doc_bool(counters, "x-kubernetes-preserve-unknown-fields", false));
 }
 
-/* Checks that each value has a type: an API server refuses a schema without. */
+/* Checks that each value has a type: an API server refuses a schema without types. */
 static void check_structural(const json_t *schema, const char *path)
 {
     bool typed = json_object_get(schema, "type") ||

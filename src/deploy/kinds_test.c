@@ -1,4 +1,4 @@
-/* What kubectl explain is told of each kind. */
+/* The schema of each kind, as kubectl explain gets it. */
 #include "deploy/kinds.h"
 
 #include "base/cleanup.h"
