@@ -237,7 +237,8 @@ static int dial(const struct world *w)
     return connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 ? fd : -1;
 }
 
-/* Sends, and reads until `until` has come (NULL: until the end); returns a static buffer. */
+/* Sends the text, and reads until `until` has arrived (NULL: until the end). Returns a static
+ * buffer. */
 static const char *converse(int fd, const char *text, const char *until)
 {
     static char got[4 << 20];
@@ -271,7 +272,7 @@ static int ask_twice(struct world *w)
     return 0;
 }
 
-/* A target that would be cut, or that no name can contain, reaches no route. */
+/* A target that would be cut at a NUL, or that is not UTF-8, reaches no route. */
 static int ask_for_no_text(struct world *w)
 {
     static const char *const targets[] = {"/a%00b", "/a?q=x%00y", "/a%ff", "/a?q=%c3", "/%C3%28"};
@@ -290,7 +291,7 @@ static int ask_for_no_text(struct world *w)
     return 0;
 }
 
-/* In the path it would become a separator; in a query it is data. */
+/* In the path an encoded slash would become a separator; in a query it is data. */
 static int ask_for_encoded_slashes(struct world *w)
 {
     static const char *const targets[] = {"/a%2Fb", "/%2f", "/a/b%2Fstatus?q=x"};
@@ -305,7 +306,7 @@ static int ask_for_encoded_slashes(struct world *w)
     return 0;
 }
 
-/* libmicrohttpd itself never answers a request with so many. */
+/* libmicrohttpd itself never answers a request with too many parameters. */
 static int ask_with_many_parameters(struct world *w)
 {
     static const int counts[] = {100, 101, 961, 5000};
@@ -390,8 +391,8 @@ static bool is_turned_away(int fd)
     return recv(fd, &byte, 1, 0) <= 0;
 }
 
-/* As a user who is not the owner: the share is served, the next connection is refused, and one is
- * accepted again when another has left. */
+/* The client is a user who is not the owner: connections are served up to the share, the next one
+ * is refused, and one is accepted again when another has left. */
 static int stay_within_the_share(struct world *w)
 {
     static const char ask[] = "GET /x HTTP/1.1\r\nHost: h\r\n\r\n";
@@ -459,7 +460,7 @@ static int wait_for_an_answer(struct world *w)
     return 0;
 }
 
-/* The headers are sent at once, before the first byte of the body. */
+/* The server sends the headers at once, before the first byte of the body. */
 static int open_and_leave(struct world *w)
 {
     for (int i = 0; i < CLIENTS; i++) {
@@ -630,7 +631,7 @@ static int tls_open(const struct world *w, const char *cert_pem, gnutls_session_
     return 0;
 }
 
-/* Reads until `until` has come. */
+/* Sends a request, and reads until `until` has arrived. */
 static int tls_say(gnutls_session_t session, const char *path, const char *token, const char *until,
                    char *ret, size_t room)
 {

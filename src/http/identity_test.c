@@ -1,4 +1,5 @@
-/* The certificate and the token: made once, kept to the user, and not guessed when damaged. */
+/* The certificate and the token are made once, can be read by their user only, and are refused when
+ * they are damaged. */
 #include "http/identity.h"
 
 #include "base/cleanup.h"
