@@ -1,5 +1,5 @@
-/* The table of docs/job-files.md is the table the program works by. MUSTER_UPDATE=1 writes it anew.
- */
+/* The table in docs/job-files.md is the table that the program uses. MUSTER_UPDATE=1 writes it
+ * again. */
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/testing/test.h"
@@ -121,7 +121,7 @@ static void every_annotation_is_documented(void **state)
     free(text);
 }
 
-/* A new field must say what happens to it, and must not occur twice. */
+/* A new field must have a text that says what happens to it, and must not be in the table twice. */
 static void every_field_says_what_happens_to_it(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* A command becomes a PyTorchJob that lint has nothing to say about, here and for a cluster. */
+/* A command becomes a PyTorchJob about which lint reports nothing, for this machine and for a
+ * cluster. */
 #include "job/generate.h"
 
 #include "base/doc.h"

@@ -1,4 +1,4 @@
-/* The walk over lists of pod templates, and the GPUs that are counted with it. */
+/* The walk over lists of pod templates, and the count of GPUs, which uses it. */
 #include "job/items.h"
 
 #include "base/cleanup.h"

@@ -1,4 +1,5 @@
-/* The typed view: upstream's defaults (pytorch_defaults.go), and nothing malformed gets through. */
+/* The typed view of a job: it has upstream's defaults (pytorch_defaults.go), and a malformed object
+ * is refused. */
 #include "job/job.h"
 
 #include "base/doc.h"

@@ -1,4 +1,4 @@
-/* The options of a command line over a job that has limits, mounts and folders of its own. */
+/* The options of a command line override a job that has limits, mounts and folders of its own. */
 #include "job/override.h"
 
 #include "base/doc.h"
@@ -42,7 +42,7 @@ static void limits_replace_limits_and_requests(void **state)
     assert_non_null(resource(job, requests, "memory"));
     assert_string_equal(doc_text(job, MASTER "containers.1.workingDir", ""), "/new");
     assert_string_equal(doc_text(job, WORKER "containers.0.workingDir", ""), "/new");
-    assert_null(doc_at(job, MASTER "containers.0.resources")); /* not a rank */
+    assert_null(doc_at(job, MASTER "containers.0.resources")); /* this container is not a rank */
     json_decref(job);
 }
 

@@ -1,4 +1,5 @@
-/* A list of problems: printed by place, bounded, and safe to show whatever the file held. */
+/* A list of problems: printed in order of places, bounded, and safe to print whatever the file
+ * contains. */
 #include "job/problem.h"
 
 #include "base/testing/test.h"

@@ -1,4 +1,4 @@
-/* What of a shell's environment a rank may see. */
+/* Which variables of a shell's environment a rank may see. */
 #include "job/shell_variables.h"
 
 #include "base/cleanup.h"

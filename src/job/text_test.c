@@ -1,4 +1,4 @@
-/* Names, their mending, and quantities. */
+/* Names, the correction of bad names, and quantities. */
 #include "job/text.h"
 
 #include "base/testing/test.h"
@@ -96,7 +96,7 @@ static void bad_names_are_mended(void **state)
     }
 }
 
-/* Bad names of every length, from letters that names may have and others. */
+/* This is so for bad names of every length, from letters that names may have and others. */
 static void what_is_proposed_is_good(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* The k-th allocation of a document fails, for every k: an error or a whole result, no crash, and
- * (under ASan) nothing lost. */
+/* The k-th allocation of a document fails, for every k: the result is an error or a whole document,
+ * without a crash and (under ASan) without a leak. */
 #include "base/file.h"
 #include "base/testing/test.h"
 #include "job/file/file.h"
@@ -63,7 +63,7 @@ static void a_file_is_read_or_refused(void **state)
         while (k < ALLOCATIONS_MAX && read_with_failure(text, bytes, k)) {
             k++;
         }
-        assert_in_range(k, 100, ALLOCATIONS_MAX - 1); /* so many were needed; then none failed */
+        assert_in_range(k, 100, ALLOCATIONS_MAX - 1); /* k were needed; then none failed */
         free(text);
     }
 }

@@ -1,5 +1,5 @@
-/* Objects that come by the API: no text, no places; and what may not change. The files of
- * test/data/lint are in lint_test.c. */
+/* Objects that come by the API, without a text and places; and fields that may not change. The
+ * files of test/data/lint are in lint_test.c. */
 #include "job/check/check.h"
 
 #include "base/testing/test.h"
@@ -36,7 +36,7 @@ static void expect_problems(const char *text, const char *expected)
         "'containers':[{'name':'pytorch','image':'i','resources':{'limits':{" resources            \
         "}}}]}}}}}")
 
-/* A cluster can do what this machine cannot; what is wrong is wrong on both. */
+/* A cluster can do things that this machine cannot; an error is an error on both. */
 static void what_is_said_depends_on_where_it_runs(void **state)
 {
     (void)state;

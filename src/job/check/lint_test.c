@@ -1,7 +1,9 @@
-/* Golden tables: every file of test/data/lint and test/data/jobs, and all that lint says of it.
+/* Golden tables: every file of test/data/lint and test/data/jobs, and everything that lint reports
+ * about it.
  *
- * FILE.yaml is compared with FILE.expected beside it; no such file means that lint must be silent.
- * MUSTER_UPDATE=1 writes the expected files anew: read the diff before you commit it. */
+ * FILE.yaml is compared with FILE.expected beside it; if there is no such file, lint must report
+ * nothing. MUSTER_UPDATE=1 writes the expected files again: read the diff before you commit it.
+ */
 #include "base/file.h"
 #include "base/testing/test.h"
 #include "job/file/file.h"
