@@ -60,7 +60,7 @@ static void stop(struct server *s)
     close(s->listener);
 }
 
-/* A client that must not try again does not wait, either. */
+/* A client that will not try again does not wait, either. */
 static void after_the_last_try_nobody_waits(void **state)
 {
     (void)state;

@@ -69,7 +69,7 @@ static void paths_are_those_of_kubernetes(void **state)
                "&watch=true");
 }
 
-/* Nothing that a user types leaves its part of the path. */
+/* A name that a user types does not leave its part of the path. */
 static void names_are_encoded(void **state)
 {
     (void)state;

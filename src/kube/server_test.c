@@ -1,5 +1,5 @@
-/* The client before a server that misbehaves: connections that break, versions that are too old,
- * answers that are none. */
+/* The client of a server that misbehaves: connections that break, versions that are too old,
+ * answers that are not valid. */
 #include "base/cleanup.h"
 #include "base/testing/test.h"
 #include "base/testing/test_folder.h"
@@ -120,7 +120,7 @@ static struct kube_ref map_a(void)
     return (struct kube_ref){kube_resource_find("configmaps"), "default", "a", NULL};
 }
 
-/* The controller was killed during the request: reading again does no harm. */
+/* The controller was killed during the request: a request that does no harm twice is sent again. */
 static void what_may_be_asked_twice_is(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Who may not send any more sends nothing of what is under way: of several requests that one turn
- * would send, each is asked for. */
+/* A client that may not send any more sends none of its requests: if one turn of the loop would
+ * send several requests, permission is asked for each of them. */
 #include "base/testing/test.h"
 #include "base/testing/test_wait.h"
 #include "kube/cluster/kube_cluster.h"
@@ -90,7 +90,7 @@ static void stop_server(struct server *s)
 struct client {
     uv_loop_t loop;
     struct cluster *cluster;
-    int allowed; /* how often it may still send; < 0: always */
+    int allowed; /* how many requests it may still send; < 0: any number */
     int refused;
     int answers;
 };
@@ -158,9 +158,9 @@ static void each_request_is_asked_for(void **state)
         assert_true(test_turn(&end));
         uv_run(&c.loop, UV_RUN_NOWAIT);
     }
-    c.allowed = 1; /* the turn begins … */
+    c.allowed = 1; /* the first request may be sent … */
     create_all(&c);
-    for (int64_t end = 0; c.refused == 0;) { /* … and ends it */
+    for (int64_t end = 0; c.refused == 0;) { /* … and another is refused */
         assert_true(test_turn(&end));
         uv_run(&c.loop, UV_RUN_NOWAIT);
     }

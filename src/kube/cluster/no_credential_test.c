@@ -1,4 +1,5 @@
-/* A cluster whose exec plugin fails: that is told, and asked again later and later. */
+/* A cluster whose exec plugin fails: the failure is reported, and the plugin is run again at longer
+ * and longer intervals. */
 #include "base/file.h"
 #include "base/testing/test.h"
 #include "base/testing/test_folder.h"

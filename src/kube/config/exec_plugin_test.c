@@ -1,4 +1,4 @@
-/* Exec plugins: what they are given, what they may print, and how they fail. */
+/* Exec plugins: which input they get, what they may print, and how they fail. */
 #include "base/doc.h"
 #include "base/file.h"
 #include "base/testing/test.h"
@@ -21,7 +21,7 @@ struct scene {
     struct muster_err err;
 };
 
-/* Starts with a plugin that is this shell script, called with two arguments. */
+/* Starts a scene whose plugin is this shell script, called with two arguments. */
 static void start(struct scene *s, const char *script)
 {
     char path[PATH_BYTES];
@@ -72,7 +72,7 @@ static void it_is_given_what_the_file_says(void **state)
     assert_null(s.credential.cert_pem);
     assert_int_equal(s.credential.expires_unix_ms, 2000);
     read_back(&s, "words", seen);
-    assert_string_equal(seen, "a b|c|x y|"); /* and nothing on its standard input */
+    assert_string_equal(seen, "a b|c|x y|"); /* and it has nothing on its standard input */
     read_back(&s, "info", seen);
     assert_string_equal(seen, "{\"apiVersion\":\"" V1 "\",\"kind\":\"ExecCredential\",\"spec\":"
                               "{\"interactive\":false,\"cluster\":{\"server\":\"https://cluster\","

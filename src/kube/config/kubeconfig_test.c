@@ -1,4 +1,5 @@
-/* Kubeconfigs: what is taken from them, which of several counts, and what is said of bad ones. */
+/* Kubeconfigs: which values are read from them, which of several files counts, and the errors of
+ * bad ones. */
 #include "base/testing/test.h"
 #include "base/testing/test_folder.h"
 #include "kube/config/kubeconfig.h"

@@ -1,4 +1,4 @@
-/* Who leads, and until when. */
+/* Which candidate leads, and until when. */
 #include "kube/leader/election.h"
 
 #include "base/doc.h"
@@ -18,7 +18,7 @@ static struct election candidate(const char *identity)
     return e;
 }
 
-/* Returns what it would write; NULL: it waits. */
+/* Returns the Lease that the candidate would write; NULL: it waits. */
 static json_t *step(struct election *e, const json_t *lease, int64_t now_ms)
 {
     enum election_do what = ELECTION_WAIT;
@@ -58,7 +58,7 @@ static void another_waits_while_it_changes(void **state)
     assert_null(step(&b, lease, NOW + 10));
     assert_null(step(&b, lease, NOW + 9 + LEASE_MS));
     json_t *renewed = step(&a, lease, NOW + 1000);
-    assert_null(step(&b, renewed, NOW + 10 + LEASE_MS)); /* it has changed */
+    assert_null(step(&b, renewed, NOW + 10 + LEASE_MS)); /* the Lease has changed */
     assert_null(step(&b, renewed, NOW + 9 + 2 * LEASE_MS));
     json_t *taken = step(&b, renewed, NOW + 10 + 2 * LEASE_MS);
     assert_holder(taken, "b", 1);
@@ -68,7 +68,7 @@ static void another_waits_while_it_changes(void **state)
     json_decref(taken);
 }
 
-/* Another program may have any name. */
+/* The holder may be another program, whose name may be any text. */
 static void a_holder_with_a_long_name_is_waited_for_once(void **state)
 {
     (void)state;
@@ -86,7 +86,7 @@ static void a_holder_with_a_long_name_is_waited_for_once(void **state)
     json_decref(taken);
 }
 
-/* The previous leader is silent well before the next one may begin. */
+/* A leader is silent well before the next one may begin. */
 static void who_leads_has_a_deadline(void **state)
 {
     (void)state;

@@ -1,9 +1,10 @@
-/* A Lease: taken, renewed, lost, taken over and given up, by a clock and a server of the test's. */
+/* A Lease is taken, renewed, lost, taken over and given up, with a clock and a server of the
+ * test. */
 #include "kube/leader/leader_scene.h"
 
 enum { SECOND = ELECTION_RETRY_MS, LEASE_MS = ELECTION_LEASE_S * 1000 };
 
-/* ---- Had ---- */
+/* ---- Held ---- */
 
 static void the_first_one_takes_it(void **state)
 {
@@ -24,7 +25,7 @@ static void the_first_one_takes_it(void **state)
     assert_int_equal(doc_int(scene.lease, "spec.leaseDurationSeconds", 0), ELECTION_LEASE_S);
 }
 
-/* It sends one request each second; it begins to lead once. */
+/* The leader sends one request each second; it begins to lead once. */
 static void who_has_it_renews_it(void **state)
 {
     (void)state;
@@ -46,7 +47,7 @@ static void two_that_begin_at_once_are_one_and_one(void **state)
     struct program *a = stand(0, "a", NULL), *b = stand(1, "b", NULL);
     a->is_cut_off = b->is_cut_off = true;
     let_pass(0);
-    answer(a); /* both are told that there is none */
+    answer(a); /* both learn that there is no Lease */
     answer(b);
     answer(b);
     answer(a); /* EEXIST, which is not reported */
@@ -61,9 +62,9 @@ static void two_that_begin_at_once_are_one_and_one(void **state)
 
 /* ---- Lost ---- */
 
-/* Five seconds after the last renewal that was answered was sent, however late its answer, nothing
- * is sent any more. The next attempt to send finds this out, before any timer does. No request
- * waits longer. */
+/* Five seconds after the last answered renewal was sent, however late its answer, nothing is sent
+ * any more. The next attempt to send notices this before any timer does. No request waits longer
+ * than until then. */
 static void it_is_lost_before_anything_is_sent_after_the_deadline(void **state)
 {
     (void)state;
@@ -74,7 +75,7 @@ static void it_is_lost_before_anything_is_sent_after_the_deadline(void **state)
     int64_t end_ms = scene.now_ms + ELECTION_DEADLINE_MS;
     let_pass(3 * SECOND - 1);
     answer(a);
-    let_pass(1); /* the next one is sent */
+    let_pass(1); /* the next renewal is sent */
     assert_int_equal(a->call.timeout_ms, end_ms - scene.now_ms);
     let_pass(end_ms - scene.now_ms - 1);
     assert_true(leader_may_send(a->leader));
@@ -90,8 +91,8 @@ static void it_is_lost_before_anything_is_sent_after_the_deadline(void **state)
     assert_int_equal(a->requests, requests);
 }
 
-/* The process was stopped while the answer was on its way: by then the time of the lease was
- * over. */
+/* The process was stopped while the answer was on its way: when it gets the answer, the time of the
+ * Lease is over. */
 static void what_is_won_after_its_deadline_is_asked_for_again(void **state)
 {
     (void)state;
@@ -112,8 +113,8 @@ static void what_is_won_after_its_deadline_is_asked_for_again(void **state)
     check_holder("host_a", 0);
 }
 
-/* The renewal before the loss is answered when it is a candidate again: that does not begin a new
- * term. */
+/* The renewal from before the loss is answered when the program is a candidate again: this does not
+ * begin a new term. */
 static void an_answer_from_before_the_loss_does_not_count_after_it(void **state)
 {
     (void)state;
@@ -176,7 +177,7 @@ static void a_renewal_that_breaks_off_is_looked_into(void **state)
 
 /* ---- Taken over ---- */
 
-/* The previous holder is silent for three seconds before that. */
+/* The previous holder has sent nothing for three seconds when another program takes the Lease. */
 static void another_takes_it_when_it_was_not_renewed_for_its_time(void **state)
 {
     (void)state;
@@ -236,7 +237,8 @@ static void who_comes_after_the_end_waits_for_its_time_all_the_same(void **state
     assert_int_equal(b->led, 1);
 }
 
-/* A program that is restarted under the same name counts as the same one: `muster keep`. */
+/* A program that is started again under the same name, as by `muster keep`, counts as the same
+ * one. */
 static void who_is_started_again_by_its_name_has_it_at_once(void **state)
 {
     (void)state;
@@ -259,7 +261,7 @@ static void what_is_given_up_is_taken_at_once(void **state)
     struct program *a = stand(0, "a", NULL), *b = stand(1, "b", NULL);
     let_pass(3 * SECOND);
     leader_release(a->leader, note_released);
-    assert_int_equal(a->released, 0); /* the write is in progress, and lasts no longer than this */
+    assert_int_equal(a->released, 0); /* the write is in progress: it takes at most this time */
     assert_int_equal(a->call.timeout_ms, 2000);
     answer(a);
     assert_int_equal(a->released, 1);
@@ -281,7 +283,7 @@ static void what_is_under_way_is_awaited_before_it_is_given_up(void **state)
     let_pass(SECOND);
     leader_release(a->leader, note_released);
     assert_int_equal(a->released, 0);
-    answer(a); /* the renewal */
+    answer(a); /* answers the renewal */
     check_holder("host_a", 0);
     answer(a);
     check_holder("", 0);
@@ -294,7 +296,7 @@ static void the_end_comes_in_any_case(void **state)
     (void)state;
     struct program *a = stand(0, "a", NULL), *b = stand(1, "b", NULL);
     let_pass(0);
-    leader_release(b->leader, note_released); /* it only waits */
+    leader_release(b->leader, note_released); /* b only waits */
     assert_int_equal(b->released, 1);
     assert_null(b->call.done);
     write_holder("else_where");
@@ -335,8 +337,8 @@ static void what_is_under_way_at_the_end_is_cancelled(void **state)
 
 /* ---- Names ---- */
 
-/* The name is longer than what is kept of it: it is reported once, waited for once, and noticed
- * where it was not expected. */
+/* A name that is longer than the part that is kept is reported once, waited for once, and noticed
+ * where another holder was expected. */
 static void a_holder_with_a_long_name_is_as_any_other(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The queue: who goes first, who waits for how long, who is too late. */
+/* The queue: which request is first, how long a request waits, and which one is too late. */
 #include "base/testing/test.h"
 #include "kube/pace/queue.h"
 
@@ -174,7 +174,7 @@ static void groups_take_turns_in_a_lane(void **state)
     }
 }
 
-/* Of 5 places one group has 4, and another one the last, however many of the first one's items
+/* One group gets 4 of 5 places, and another group the last, however many items of the first group
  * wait. */
 static void one_group_does_not_have_all_that_are_under_way(void **state)
 {

@@ -1,4 +1,4 @@
-/* What is sent again, and when. */
+/* Which requests are sent again, and when. */
 #include "base/testing/test.h"
 #include "kube/pace/retry.h"
 

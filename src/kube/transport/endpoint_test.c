@@ -56,7 +56,8 @@ static size_t count_descriptors(void)
     return count;
 }
 
-/* The files in memory have a size limit, as all files (ulimit -f). */
+/* The size limit of files (ulimit -f) also holds for files in memory, so that they cannot be
+ * written. */
 static void what_was_not_kept_is_asked_for_again(void **state)
 {
     (void)state;
@@ -83,7 +84,7 @@ static void what_was_not_kept_is_asked_for_again(void **state)
     test_folder_remove(folder);
 }
 
-/* Checks whether the endpoint uses the token `shown` at this time. */
+/* Checks that the endpoint uses the token `shown` at this time. */
 static void expect_token(struct kube_endpoint *endpoint, int64_t now_ms, const char *shown)
 {
     struct curl_slist *headers = NULL;
@@ -107,7 +108,7 @@ static void of_many_that_are_refused_each_has_the_next_token(void **state)
     assert_int_equal(kube_endpoint_open(&target, &endpoint, &err), 0);
     expect_token(endpoint, 10000, "old");
     assert_int_equal(file_write(path, "new", 3, 0600, &err), 0);
-    expect_token(endpoint, 20000, "old"); /* it is read once a minute */
+    expect_token(endpoint, 20000, "old"); /* the file is read once a minute */
     assert_true(kube_endpoint_token_refused(endpoint, 20000, 20010));
     expect_token(endpoint, 20011, "new");
     assert_true(kube_endpoint_token_refused(endpoint, 20000, 20012));
@@ -119,7 +120,7 @@ static void of_many_that_are_refused_each_has_the_next_token(void **state)
     test_folder_remove(folder);
 }
 
-/* An exec plugin is run once for all of them. */
+/* An exec plugin is run once for all requests that are refused. */
 static void of_many_that_are_refused_one_asks_the_plugin(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* The decoder: pieces of any size give the same events, and what is none ends it. */
+/* The decoder: pieces of any size give the same events, and a line that is not an event is an
+ * error. */
 #include "base/doc.h"
 #include "base/testing/test.h"
 #include "kube/wire/watch_decoder.h"

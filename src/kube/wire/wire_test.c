@@ -1,4 +1,4 @@
-/* Requests as paths and bodies, answers as codes, and the machine of a watch. */
+/* Requests as paths and bodies, answers as codes, and the state machine of a watch. */
 #include "base/doc.h"
 #include "base/testing/test.h"
 #include "kube/wire/answer.h"
