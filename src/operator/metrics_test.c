@@ -1,4 +1,4 @@
-/* What is counted, and how it is printed. */
+/* Which events are counted, and how the counts are printed. */
 #include "operator/metrics.h"
 
 #include "base/testing/test.h"

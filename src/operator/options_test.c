@@ -1,4 +1,4 @@
-/* Flags as Go programs take them. */
+/* Flags, in the forms that Go programs accept. */
 #include "operator/options.h"
 
 #include "base/testing/test.h"
@@ -116,7 +116,7 @@ static void mistakes_name_the_flag(void **state)
     }
 }
 
-/* All arguments of the training-operator 1.9, as a Deployment may have them. */
+/* All arguments of the training-operator 1.9 are accepted, as a Deployment may have them. */
 static void a_deployment_keeps_its_arguments(void **state)
 {
     (void)state;

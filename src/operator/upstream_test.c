@@ -1,4 +1,4 @@
-/* What the operator understands of a training-operator that it finds. */
+/* What the operator learns about a training-operator that it finds. */
 #include "operator/upstream.h"
 
 #include "base/testing/test.h"
@@ -49,7 +49,7 @@ static void who_works_on_our_jobs_is_known(void **state)
     }
 }
 
-/* Its last pod may end slowly. */
+/* The last pod may end slowly. */
 static void one_that_is_scaled_down_runs_until_its_pods_are_gone(void **state)
 {
     (void)state;

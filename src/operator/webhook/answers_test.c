@@ -1,4 +1,4 @@
-/* The webhooks' routes without sockets: what is answered at once. */
+/* The webhooks' routes without sockets: requests that are answered at once. */
 #include "operator/webhook/answers.h"
 
 #include "base/testing/test.h"

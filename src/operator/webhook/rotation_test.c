@@ -1,5 +1,5 @@
-/* Rotation over years and over seconds: the clock is data. At no moment may an API server meet a
- * certificate that it does not trust, however old its news are, within the margin. */
+/* Rotation over years and over seconds, with the time as data. An API server whose list of
+ * authorities is not older than the margin never gets a certificate that it does not trust. */
 #include "operator/webhook/keyring.h"
 
 #include "base/testing/test_doc.h"
