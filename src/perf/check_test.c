@@ -1,5 +1,5 @@
-/* What `muster perf` says of a result: right when it is, wrong by as many elements as are, and
- * wrong wherever something stands in another's place. */
+/* The check of a result by `muster perf`: a right result has no wrong elements, every wrong element
+ * is counted, and elements at another element's place are wrong. */
 #include "perf/perf.h"
 
 #include "base/testing/test.h"
@@ -103,7 +103,7 @@ static void count_each(const struct perf_options *o)
     get_right(o, rank, out);
     assert_int_equal(perf_count_wrong(o, rank, COUNT, out), 0);
     for (size_t i = 0; i < elements_of(o); i++) {
-        perf_store(o->type, out, i, 127); /* more than any element is */
+        perf_store(o->type, out, i, 127); /* larger than every element */
         if (i % 31 == 0 || i + 1 == elements_of(o)) {
             assert_int_equal(perf_count_wrong(o, rank, COUNT, out), i + 1);
         }
@@ -141,7 +141,7 @@ static void results_of_every_op_are_exact(void **state)
     }
 }
 
-/* Swaps every block of `count` elements with every other. */
+/* Puts the elements of the next block in the place of each block. */
 static void swap_blocks(const struct perf_options *o, uint64_t *out, int rank)
 {
     for (int a = 0; has_blocks(o->kind) && a < o->ranks; a++) {
@@ -180,7 +180,7 @@ static void take_anothers(const struct perf_options *o, uint64_t *out, int rank)
     get_right(o, rank, out);
 }
 
-/* Counts one rank twice. */
+/* Reduces with one rank counted twice. */
 static void add_twice(const struct perf_options *o, uint64_t *out)
 {
     for (int r = 0; o->kind == MUSTER_ALL_REDUCE && r < o->ranks; r++) {
