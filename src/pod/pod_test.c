@@ -1,4 +1,4 @@
-/* A pod's life as a kubelet leads it, told as traces: second, then what is to be done. */
+/* The life of a pod, as a kubelet manages it, as traces: the second, then the effects. */
 #include "pod/fixture.h"
 
 #include <stdio.h>
@@ -197,8 +197,8 @@ static void deletion_asks_first_then_kills(void **state)
     close_scene(&s);
 }
 
-/* Ctrl-C: half of the grace is for a script's KeyboardInterrupt, the other half for its handler of
- * TERM. */
+/* After Ctrl-C, half of the grace is for a script's KeyboardInterrupt, the other half for its
+ * handler of TERM. */
 static void an_interrupt_comes_first_and_shares_the_grace(void **state)
 {
     (void)state;
@@ -223,7 +223,7 @@ static void an_interrupt_comes_first_and_shares_the_grace(void **state)
     close_scene(&s);
 }
 
-/* A deletion that begins with TERM does not wait for the time that an interrupt left. */
+/* A deletion that begins with TERM does not wait for the rest of an interrupt's time. */
 static void a_deletion_after_an_interrupt_asks_at_once(void **state)
 {
     (void)state;
@@ -298,7 +298,7 @@ static void a_deletion_of_earlier_has_less_grace_left(void **state)
     close_scene(&s);
 }
 
-/* The agent may hear of the deletion between START and the supervisor's answer. */
+/* The agent may learn of the deletion between START and the supervisor's answer. */
 static void a_start_in_flight_is_ended_when_it_arrives(void **state)
 {
     (void)state;

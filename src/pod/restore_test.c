@@ -1,5 +1,5 @@
-/* After a crash of the agent: what status and records tell, in whatever order, leads to the same
- * pod. */
+/* After a crash of the agent, the status and the records, in whatever order they arrive, lead to
+ * the same pod. */
 #include "pod/fixture.h"
 
 #include <stdio.h>
@@ -38,7 +38,8 @@ static void old_news_change_nothing(void **state)
     close_scene(&s);
 }
 
-/* Makes the machine again from the status and the records, as after a crash of the controller. */
+/* Makes the pod's state machine again from the status and the records, as after a crash of the
+ * controller. */
 static void crash(struct scene *s)
 {
     json_t *object =
