@@ -1,4 +1,4 @@
-/* Commands in a container that runs, and its standard input, under every isolation: the
+/* Commands in a running container, and its standard input, with every kind of isolation: the
  * supervisor's part, without a controller. */
 #include "process/fixture.h"
 
@@ -32,7 +32,7 @@ static void connect_to(struct client *client, int *ret_theirs)
     *ret_theirs = ends[1];
 }
 
-/* open: JSON with ' for ". */
+/* Hands a client over to the supervisor. `open` is JSON with ' instead of ". */
 static void hand_over(struct test_job *t, const char *id, const char *open, struct client *client)
 {
     int fds[2];
@@ -58,7 +58,7 @@ static bool is_closed(void *data)
     return c->closed;
 }
 
-/* Returns everything that came on one channel. */
+/* Returns everything that arrived on one channel. */
 static const char *text_of(const struct client *c, enum frame_kind kind)
 {
     static char text[ANSWER_BYTES];

@@ -1,5 +1,5 @@
-/* Looking into real processes: stacks on demand, stalls, what is logged before an end. As root,
- * unprivileged and without namespaces. */
+/* Inspects real processes: stacks on demand, stalls, and the report in the log before an end; as
+ * root, unprivileged and without namespaces. */
 #include "process/fixture.h"
 
 #include "base/cleanup.h"

@@ -1,5 +1,6 @@
-/* What a container sees of the machine, and what it may use of it: mounts, network, process
- * numbers, limits. Where the machine permits something not, the refusal is what is tested. */
+/* Which parts of the machine a container sees, and what it may use of them: mounts, network,
+ * process numbers, limits. If the machine does not permit something, the test checks the
+ * refusal. */
 #include "process/fixture.h"
 #include "process/wire/identity.h"
 
@@ -347,8 +348,8 @@ static pid_t parent_of(pid_t pid)
     return parent;
 }
 
-/* No controller can start another supervisor. The one that starts at last removes the job's control
- * groups. */
+/* Kills the supervisor and the monitor while no controller can start another supervisor. The
+ * supervisor that is started at last removes the job's control groups. */
 static void kill_supervisor_and_monitor(struct test_job *t, const char *spec)
 {
     char mark[512];
@@ -386,7 +387,7 @@ static bool is_first_entry(pid_t pid, const char *mark)
 }
 
 /* A subshell has the environment in our order, and a program that a shell starts has it in the
- * shell's: then the mark may be anywhere in the 360 KiB. */
+ * shell's order, in which the mark may be anywhere in the 360 KiB. */
 static void a_large_environment_hides_nobody(void **state)
 {
     enum { VARIABLES = 6, EACH_BYTES = 60 << 10 };

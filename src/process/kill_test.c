@@ -75,7 +75,7 @@ static void start_ranks(struct test_job *t)
     }
 }
 
-/* A controller that is killed at some time, before it has read all events. */
+/* Starts a controller that is killed at some time, before it has read all events. */
 static pid_t start_controller(const struct round *round)
 {
     pid_t pid = fork();
@@ -125,7 +125,7 @@ static void adopt_and_end(const struct round *round)
     assert_int_equal(status, 0);
 }
 
-/* ---- Blows ---- */
+/* ---- Kills ---- */
 
 static pid_t pid_in_record(const struct round *round, int rank, const char *key)
 {

@@ -1,6 +1,6 @@
 /* A container's monitor is killed, or stopped. A rank that cannot end at once is traced by this
- * program, with PTRACE_O_TRACEEXIT: it stops on its way out of SIGKILL and stays until it is let
- * go, its environment readable as ever. */
+ * program, with PTRACE_O_TRACEEXIT: after SIGKILL it stops before it exits and stays until it is
+ * released, and its environment stays readable. */
 #include "process/fixture.h"
 
 #include "base/cleanup.h"

@@ -1,5 +1,5 @@
-/* A container's log: written through a pipe, cut into bounded segments, read back whole or from a
- * place. */
+/* A container's log: it is written through a pipe, cut into bounded segments, and read back as a
+ * whole or from a given place. */
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/testing/test.h"
@@ -186,7 +186,8 @@ static void since_and_tail_begin_at_a_line(void **state)
     assert_reads(s, options, "three\nf");
 }
 
-/* Of 100 KiB only 4 KiB are kept; what is read begins with a whole line and ends with the last. */
+/* Of 100 KiB only 4 KiB are kept; the text that is read begins with a whole line and ends with the
+ * last line. */
 static void the_oldest_segments_go(void **state)
 {
     struct scene *s = *state;
@@ -386,7 +387,7 @@ static void nothing_started_is_said(void **state)
     assert_string_equal(err.text, "the container has no attempt 3: it was not made, or is gone");
 }
 
-/* A disk that takes no bytes does not stop the container; lost bytes are counted. */
+/* A disk that accepts no bytes does not stop the container; lost bytes are counted. */
 static void a_log_that_cannot_be_written_drains(void **state)
 {
     struct scene *s = *state;

@@ -1,4 +1,5 @@
-/* Control groups on a made-up root: which files get which values, for both versions. */
+/* Control groups below a made-up root: which values are written to which files, for both
+ * versions. */
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/testing/test.h"
@@ -75,7 +76,7 @@ static void version_1_may_have_several_controllers_in_a_tree(void **state)
     cgroup_job_done(&job);
 }
 
-/* A group that holds processes delegates nothing, so the job's group is made beside it. */
+/* A group that holds processes delegates nothing, so the job's group is made beside that group. */
 static void version_2_lies_beside_its_own_group(void **state)
 {
     const char *root = *state;
@@ -141,7 +142,7 @@ static void a_group_that_cannot_be_entered_is_said(void **state)
     assert_int_equal(fd, -1);
     assert_non_null(
         strstr(err.text, "the memory limit is not enforced: its control group cannot "));
-    assert_int_equal(cgroup_entrance(&group, CGROUP_CPU, &fd, &err), 0); /* none is wanted */
+    assert_int_equal(cgroup_entrance(&group, CGROUP_CPU, &fd, &err), 0); /* no group is wanted */
     assert_int_equal(fd, -1);
     assert_int_equal(cgroup_enter(CGROUP_CPU, fd, &err), 0);
     make(root, "memory/me/muster-1/p/cgroup.procs", "");

@@ -1,4 +1,5 @@
-/* Signals reach the process that was looked at, not whatever has its number by then. */
+/* A signal reaches the process that was found, not another process that has got its number
+ * meanwhile. */
 #include "process/machine/descendants.h"
 
 #include "base/testing/test.h"
@@ -14,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* After this the system call fails in this process and its children. */
+/* Makes the system call fail in this process and its children. */
 static bool forbid(long number, int code)
 {
     struct sock_filter code_of[] = {
@@ -40,13 +41,14 @@ static pid_t start_sleeper(void)
     return pid;
 }
 
-/* A process without one system call kills its own child; returns 0 if the child died. */
+/* Lets a process that may not use one system call kill its own child. Returns 0 if the child has
+ * died. */
 static int kill_without(long number, int code)
 {
     pid_t killer = fork();
     if (killer == 0) {
         pid_t sleeper = start_sleeper();
-        test_alarm(); /* ends this process and the sleeper, if nothing has killed that */
+        test_alarm(); /* ends this process, and so the sleeper, if it still lives */
         bool sent = forbid(number, code) && descendants_kill(getpid(), SIGKILL) == 1;
         _exit(sent && waitpid(sleeper, NULL, 0) == sleeper ? 0 : 1);
     }

@@ -1,4 +1,4 @@
-/* Who gets which GPU, and what is said when there are not enough. */
+/* Which pod gets which GPU, and the message when there are not enough. */
 #include "base/file.h"
 #include "base/testing/test.h"
 #include "base/testing/test_folder.h"

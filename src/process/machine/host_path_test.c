@@ -1,4 +1,4 @@
-/* hostPath volumes: each type against what is there, and what is made. */
+/* hostPath volumes: each type with each kind of file that exists, and the files that are made. */
 #include "process/machine/host_path.h"
 
 #include "base/cleanup.h"

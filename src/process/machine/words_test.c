@@ -1,4 +1,4 @@
-/* What the kernel would refuse, said of the place where it stands. */
+/* Words that the kernel would refuse are reported with the place where they are. */
 #include "base/testing/test.h"
 #include "base/testing/test_doc.h"
 #include "process/machine/words.h"
@@ -22,7 +22,7 @@ static size_t word_bytes_max(void)
     return (size_t)sysconf(_SC_PAGESIZE) * 32 - 1;
 }
 
-/* Returns its exit code; 126: the word was too long. */
+/* Runs `true` with this word and returns its exit code; 126: the word was too long. */
 static int execute(char *word)
 {
     int status = 0;

@@ -1,5 +1,5 @@
-/* What the monitor says of a container that cannot enter its control group: it never runs without
- * its limit and without a word. */
+/* What the monitor reports about a container that cannot enter its control group: the container
+ * never runs without its limit and without a report. */
 #include "process/monitor/monitor.h"
 
 #include "base/cleanup.h"

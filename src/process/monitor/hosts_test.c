@@ -1,4 +1,4 @@
-/* A pod's hosts file: all that the machine's has, and the names it lacks. */
+/* A pod's hosts file has everything of the machine's file, and the names that are missing there. */
 #include "base/cleanup.h"
 #include "base/testing/test_doc.h"
 #include "process/monitor/hosts.h"

@@ -1,4 +1,5 @@
-/* Who is killed of a container at once, and who lives on until it has unlinked what is left. */
+/* Which processes of a container are killed at once, and which ones live until they have unlinked
+ * the files that are left. */
 #include "base/testing/test.h"
 #include "base/testing/test_wait.h"
 #include "process/monitor/remnants.h"
@@ -27,7 +28,8 @@ static void who_has_no_words_yet_is_spared(void **state)
     assert_false(remnants_is_spared("", 1)); /* an empty title: one NUL */
 }
 
-/* The process has its words only after a moment, and may be spared before. */
+/* Kills the remnants, and returns whether the process was killed. It has its words only after a
+ * moment, and may be spared before. */
 static bool is_killed(pid_t pid, int *ret_status)
 {
     remnants_kill(getpid(), -1);

@@ -1,4 +1,4 @@
-/* Which collectives hang, told from reports. */
+/* Which collectives hang, found from reports. */
 #include "process/stack/collectives.h"
 
 #include "base/cleanup.h"

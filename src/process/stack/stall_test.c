@@ -1,4 +1,4 @@
-/* Stalls, by samples. */
+/* Stalls, found by samples. */
 #include "process/stack/stall.h"
 
 #include "base/testing/test.h"

@@ -1,4 +1,4 @@
-/* Checks which limit of memory an end is put down to, and in which words. */
+/* Checks which memory limit is named as the cause of an end, and in which words. */
 #include "process/wire/end_cause.h"
 
 #include "base/testing/test.h"

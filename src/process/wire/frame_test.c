@@ -39,7 +39,7 @@ static void nonsense_is_refused_at_once(void **state)
     assert_int_equal(frame_read("\xff", 1, &frame), -1);
     assert_int_equal(frame_read("\x01\x7f\xff\xff\xff", 5, &frame), -1);
     assert_int_equal(frame_read("\x01\x00\x00\x80\x01", 5, &frame), -1); /* one byte too many */
-    assert_int_equal(frame_read("\x01\x00\x00\x80\x00", 5, &frame), 0);  /* the most bytes */
+    assert_int_equal(frame_read("\x01\x00\x00\x80\x00", 5, &frame), 0);  /* as many as allowed */
 }
 
 int main(void)

@@ -1,4 +1,5 @@
-/* Records on disk: made once, read whole, and what a crash or a restart left is told as lost. */
+/* Records on disk: they are made once and read as a whole, and attempts that a crash or a restart
+ * has ended are reported as lost. */
 #include "process/wire/record.h"
 
 #include "base/cleanup.h"
