@@ -1,7 +1,8 @@
 /* The coordinator's table: traces of events, and the effects that each gives, by the rules of
- * rendezvous.h. Whatever order faults come in is for test/simulation.
+ * rendezvous.h. test/simulation tests faults in any order.
  *
- * Effects are written as "CLOSE>1": to process 1. */
+ * The effect CLOSE to process 1 is written as "CLOSE>1".
+ */
 #include "base/testing/test.h"
 #include "rendezvous/rendezvous.h"
 
@@ -130,7 +131,7 @@ static void a_death_closes_and_the_generation_is_durable_before_it_opens(void **
     free(s);
 }
 
-/* This is so even if all members were to close at the end of the step: the step is given up. */
+/* This is so even if all members would close at the end of the step: the step is given up. */
 static void what_members_have_to_know_opens_the_generation_anew(void **state)
 {
     (void)state;
@@ -153,7 +154,7 @@ static void what_members_have_to_know_opens_the_generation_anew(void **state)
     free(s);
 }
 
-/* Of two joiners there is room for one, the older one; the other one takes the place of a member
+/* There is room for one of two joiners, the older one; the other one takes the place of a member
  * later. */
 static void there_are_no_more_members_than_the_most(void **state)
 {
@@ -236,8 +237,8 @@ static void the_silent_are_left_out_and_then_unknown(void **state)
     free(s);
 }
 
-/* The order in which the ends of its connections are reported does not matter; one of them alone
- * says little. */
+/* The order in which the ends of its two connections are reported does not matter; one end alone is
+ * not enough. */
 static void who_has_lost_both_its_connections_is_not_waited_for(void **state)
 {
     (void)state;
@@ -259,7 +260,8 @@ static void who_has_lost_both_its_connections_is_not_waited_for(void **state)
     free(s);
 }
 
-/* It will report over its new connection, or, if the coordinator is a new one, connect. */
+/* A member that comes back will report over its new connection or, if the coordinator is a new one,
+ * connect. */
 static void who_comes_back_is_waited_for(void **state)
 {
     (void)state;
@@ -426,7 +428,7 @@ static void a_checkpoint_that_nobody_can_read_gives_way_to_the_one_before(void *
 {
     (void)state;
     struct rendezvous *s = restored();
-    expect(s, UNREADABLE(2, 1), ""); /* the generation began with another */
+    expect(s, UNREADABLE(2, 1), ""); /* the generation began with another checkpoint */
     expect(s, UNREADABLE(1, 2), "");
     expect(s, UNREADABLE(2, 2), "CLOSE>3 AWAIT");
     expect(s, UNREADABLE(2, 2), ""); /* once is enough */
@@ -556,7 +558,7 @@ static void a_full_log_without_a_model_is_trained_again(void **state)
     free(s);
 }
 
-/* This includes the index by which processes are found. */
+/* The copy includes the index by which processes are found. */
 static void a_copy_of_the_bytes_is_a_copy_of_the_state(void **state)
 {
     (void)state;
