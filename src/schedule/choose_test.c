@@ -1,4 +1,4 @@
-/* Which algorithm and which blocks an all-reduce takes, by its world. */
+/* Which algorithm and which blocks are chosen for an all-reduce, by its world. */
 #include "schedule/choose.h"
 
 #include "base/testing/test.h"

@@ -35,7 +35,7 @@ static uint32_t *place(struct rank *r, struct schedule_place at)
     return base + at.start;
 }
 
-/* ---- one stage, of all in a team ---- */
+/* ---- one stage, of all ranks of a team ---- */
 
 static void prepare(struct rank *r, int size, int index)
 {

@@ -1,5 +1,5 @@
-/* Ranks that go through rounds in any order: nobody overwrites a slot that another has still to
- * read, nobody consumes what was not published, and all end. */
+/* Ranks that go through rounds in any order: no rank overwrites a slot that another rank has still
+ * to read, no rank consumes a round that was not published, and all ranks end. */
 #include "schedule/rounds.h"
 
 #include "base/testing/test.h"

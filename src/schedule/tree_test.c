@@ -1,4 +1,4 @@
-/* The nodes that cover a span tile it, and are nodes of the one tree. */
+/* The nodes that cover a span tile it, and all covers have the nodes of one tree. */
 #include "schedule/tree.h"
 
 #include "base/testing/test.h"
