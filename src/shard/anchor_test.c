@@ -1,4 +1,5 @@
-/* Anchors: each position once, whatever the generations; and what is not asked for twice. */
+/* Anchors: each position is trained once, whatever the generations are, and the step after the base
+ * keeps its size. */
 #include "shard/anchor.h"
 
 #include "base/testing/test.h"
@@ -38,7 +39,7 @@ static void the_step_after_the_base_stays_as_it_was(void **state)
     struct shard_anchor grown = shard_anchor_move(&first, extent, 3, 5);
     assert_int_equal(shard_anchor_count(&grown, extent, 4), 4);
     assert_int_equal(shard_anchor_count(&grown, extent, 5), 10);
-    struct shard_anchor again = shard_anchor_move(&grown, extent, 3, 1); /* without a step */
+    struct shard_anchor again = shard_anchor_move(&grown, extent, 3, 1); /* no step between */
     assert_int_equal(shard_anchor_count(&again, extent, 4), 4);
     assert_int_equal(shard_anchor_count(&again, extent, 5), 2);
     struct shard_anchor shrunk = shard_anchor_move(&grown, extent, 4, 1);
@@ -46,7 +47,7 @@ static void the_step_after_the_base_stays_as_it_was(void **state)
     assert_int_equal(shard_anchor_count(&shrunk, extent, 6), 2);
 }
 
-/* Generations of any size, after any step of the one before. */
+/* The generations have any size, and begin after any step of the one before. */
 static void each_position_comes_once(void **state)
 {
     (void)state;

@@ -64,7 +64,7 @@ static void other_records_than_the_next_are_refused(void **state)
     assert_effects(&scene, "refused 0:8-11");
     commits(&scene, SHARD_ANY_OWNER, 0, 8);
     assert_effects(&scene, "");
-    commits(&scene, SHARD_ANY_OWNER, 0, 8); /* twice */
+    commits(&scene, SHARD_ANY_OWNER, 0, 8); /* the second time */
     assert_effects(&scene, "refused 0:0-7");
     scene_end(&scene);
 }

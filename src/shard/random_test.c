@@ -4,8 +4,9 @@
  * of every epoch is done exactly once, or is a poisonous one that was set aside; only poisonous
  * ones are named.
  *
- * A schedule is a list of numbers. One that fails is made shorter as long as it still fails, and
- * printed. MUSTER_SEED=N runs one seed alone, MUSTER_SIMULATIONS=N so many. */
+ * A schedule is a list of numbers. A schedule that fails is made shorter as long as it still fails,
+ * and printed. MUSTER_SEED=N runs one seed alone, MUSTER_SIMULATIONS=N runs N seeds.
+ */
 #include "shard/shard.h"
 
 #include "base/testing/test.h"
@@ -329,7 +330,8 @@ static void give_back(struct world *world, struct worker *worker, uint32_t choic
     }
 }
 
-/* No worker may commit records that it does not hold, or the same records twice. */
+/* Lets a worker commit records that it does not hold, or the same records twice: this is
+ * refused. */
 static void cheat(struct world *world, uint32_t choice)
 {
     struct shard_part parts[2] = {
@@ -393,7 +395,8 @@ static void report(struct world *world, struct worker *worker)
     }
 }
 
-/* Some workers die meanwhile, and the records that they held are to do again. */
+/* Starts the coordinator again. Some workers die meanwhile, and the records that they held are to
+ * do again. */
 static void restart(struct world *world, uint32_t choice)
 {
     shard_free(world->state);

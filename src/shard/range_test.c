@@ -1,5 +1,5 @@
-/* Ranges at their borders: neighbours do not overlap, other epochs never do, and 64 bits suffice.
- */
+/* Ranges at their borders: neighbours do not overlap, ranges of other epochs never do, and 64 bits
+ * suffice. */
 #include "shard/range.h"
 
 #include "base/testing/test.h"

@@ -1,4 +1,4 @@
-/* What the tests of steps share: a data set, events in one line each, effects as readable text. */
+/* Helpers of the tests of steps: a data set, events in one line each, effects as readable text. */
 #pragma once
 
 #include "shard/shard.h"

@@ -1,4 +1,5 @@
-/* Steps in small scenes: who is granted what, who waits, when it ends, and what is refused. */
+/* Steps in small scenes: which worker is granted which records, which worker waits, when a data set
+ * ends, and what is refused. */
 #include "shard/scene_test.h"
 
 #include <muster/err.h>
@@ -56,12 +57,12 @@ static void what_a_dead_worker_held_comes_first(void **state)
     leaves(&scene, 1);
     wants(&scene, 2, 12);
     assert_effects(&scene, "granted 2 0:0-3, granted 2 0:8-11, granted 2 0:24-27");
-    commits(&scene, 1, 0, 4); /* a zombie */
+    commits(&scene, 1, 0, 4); /* by a worker that is out */
     assert_effects(&scene, "refused 1 0:0-3");
     scene_end(&scene);
 }
 
-/* The two wait in the order in which they asked, and get the records that come back. */
+/* Two workers wait in the order in which they asked, and get the records that come back. */
 static void who_waits_is_served_when_records_come_back(void **state)
 {
     (void)state;
@@ -192,7 +193,7 @@ static void a_data_set_that_shrinks(void **state)
     scene_end(&scene);
 }
 
-/* Its records may still be committed, until the event GONE. */
+/* The records of the lease may still be committed, until the event GONE. */
 static void a_lease_that_runs_out(void **state)
 {
     (void)state;

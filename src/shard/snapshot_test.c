@@ -1,5 +1,5 @@
-/* Snapshots: what comes back, that damage is refused, and a billion records with leases all over.
- */
+/* Snapshots: the state that comes back, the refusal of damaged ones, and a billion records with
+ * leases everywhere. */
 #include "shard/scene_test.h"
 
 #include <muster/err.h>

@@ -1,10 +1,11 @@
-/* Blame: a poisonous record is found in parts, named once, and no other is. */
+/* Blame: a poisonous record is found in parts and named once, and no other record is named. */
 #include "shard/order.h"
 #include "shard/scene_test.h"
 
 #include <stdlib.h>
 
-/* A worker joins, takes the next records, and crashes if the poison is among them. */
+/* Lets a worker join and take the next records; it crashes if the poisonous record is among them.
+ * Returns whether it has survived. */
 static bool lives(struct scene *scene, uint64_t owner, uint64_t poison, size_t *crashes)
 {
     joins(scene, owner);
