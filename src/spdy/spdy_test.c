@@ -1,5 +1,5 @@
-/* What a client writes is read, in one piece and byte by byte; what is none is refused; and what we
- * write is what a client reads. */
+/* Frames that a client writes are read, in one piece and byte by byte; bytes that are not a frame
+ * are refused; and a client can read the frames that we write. */
 #include "base/testing/test.h"
 #include "spdy/decoder.h"
 #include "spdy/dictionary.h"
@@ -56,7 +56,7 @@ static void add_packed(struct client *c, const char *plain, size_t count)
     c->used = sizeof c->bytes - c->zlib.avail_out;
 }
 
-/* words: name, value, name, value …, NULL. */
+/* Appends headers: name, value, name, value …, NULL. */
 static void add_headers(struct client *c, const char *const *words)
 {
     char plain[1024];
@@ -250,7 +250,8 @@ static void test_headers_that_lie(void **state)
     }
 }
 
-/* The inflater of a client, without our dictionary, because the stream does not ask for one. */
+/* This is the inflater of a client, without our dictionary, because the stream does not ask for
+ * one. */
 static void test_replies_are_one_zlib_stream(void **state)
 {
     struct spdy_encoder encoder = {0};
