@@ -1,6 +1,5 @@
-/* Who syncs, and when: a VFS that counts syncs by thread, holds them until the test lets them go,
- * and fails them.
- */
+/* Which thread syncs, and when: a VFS counts syncs by thread, holds them until the test releases
+ * them, and makes them fail. */
 #include "store/fixture.h"
 
 #include <pthread.h>
@@ -173,7 +172,7 @@ static void who_writes_never_syncs_nor_waits_for_a_sync(void **state)
     assert_true(by_others > 0);
     write_some(&f, WRITES / 2);
     fixture_rest(f.store);
-    assert_true(wal_bytes(&f) < most); /* it began again */
+    assert_true(wal_bytes(&f) < most); /* the WAL began again */
     assert_int_equal(by_tester, 0);
     fixture_done(&f);
 }

@@ -1,8 +1,8 @@
-/* After kill -9 every acknowledged transaction is there, whole; damaged and newer files are refused
- * with what to do.
+/* After kill -9 the store has every acknowledged transaction as a whole; damaged and newer files
+ * are refused, with a message that says what to do.
  *
- * A child writes pairs of objects, a transaction each, and tells the parent through a pipe after
- * every commit; the parent kills it after a random number of them and reads the store.
+ * A child writes pairs of objects, a transaction each, and reports every commit to the parent
+ * through a pipe; the parent kills it after a random number of them and reads the store.
  */
 #include "store/fixture.h"
 

@@ -1,10 +1,10 @@
-/* How an object goes that others have as their owner: background, foreground, orphan, and what
+/* The deletion of an object that is the owner of others: background, foreground, orphan, and what
  * finalizers change in each. */
 #include "store/fixture.h"
 
 #define TEXT_BYTES 512
 
-/* The changes of one resource that watchers were told, a letter for each (A, M, D). */
+/* The changes of one resource that were reported to watchers, a letter for each (A, M, D). */
 struct told {
     const char *resource;
     char letters[32];

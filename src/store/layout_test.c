@@ -1,5 +1,5 @@
-/* A store of each earlier layout opens with all that it holds; one of a later muster, and a
- * database of somebody else, are refused untouched. */
+/* A store of an earlier layout opens with everything that it holds; a store of a later muster, and
+ * a database of another program, are refused and not changed. */
 #include "store/fixture.h"
 
 #include <sqlite3.h>

@@ -1,9 +1,9 @@
-/* Power cuts at any moment of a random history: the store opens, is whole, stands at one of the
- * states that were committed, and at none before the last that a sync had reached.
+/* Power cuts at any moment of a random history: the store opens, is whole, and has one of the
+ * states that were committed, but none before the last state that a sync had reached.
  *
- * Consistent, not durable. While the store's thread moves the WAL into the database, others write;
- * and there it begins anew, often. "cuts N" on the command line: so many; "seed S":
- * that one alone.
+ * The store is consistent, not durable. While its thread moves the WAL into the database, others
+ * write, and the WAL often begins again. On the command line, "cuts N" makes N cuts, and "seed S"
+ * runs this seed alone.
  */
 #include "store/fixture.h"
 #include "store/power.h"

@@ -1,5 +1,5 @@
-/* The values of secrets that were deleted or changed are in no file of the store, and those who
- * watch late are told the right thing without them. */
+/* The values of secrets that were deleted or changed are in no file of the store, and late watchers
+ * get the right changes without them. */
 #include "store/fixture.h"
 
 #include <dirent.h>

@@ -1,5 +1,4 @@
-/* Selectors, as a table: what is written, and which of the labels {a: b, env: prod, empty: ""} fit.
- */
+/* A table of selectors, and whether the labels {a: b, env: prod, empty: ""} match them. */
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/testing/test.h"

@@ -1,9 +1,9 @@
 /* The k-th call fails: every write, sync and allocation of SQLite, every allocation of jansson.
  *
  * A small history (create, update, a transaction of two, delete) runs against a store whose k-th
- * call fails, for k = 1, 2, 3 … until one run gets through. After each, the store is opened again
- * without faults and must hold exactly what had been acknowledged, or that and the one step in
- * doubt.
+ * call fails, for k = 1, 2, 3 … until a run reaches its end. After each run, the store is opened
+ * again without faults and must hold exactly the steps that were acknowledged, or these and the one
+ * step in doubt.
  */
 #include "store/fixture.h"
 

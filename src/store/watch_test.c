@@ -1,4 +1,4 @@
-/* Watching: what is told, when, and from where one may go on. */
+/* Watching: which changes are reported, when, and from which version a watcher may continue. */
 #include "base/buf.h"
 #include "store/fixture.h"
 
