@@ -1,4 +1,4 @@
-/* Checks what of jobs and pods is refused, in which words, and what is not judged. */
+/* Checks which jobs and pods are refused, in which words, and which reviews are not checked. */
 #include "webhook/admission.h"
 
 #include "base/testing/test_doc.h"

@@ -1,5 +1,5 @@
-/* Jobs in three versions: what moves, what is carried along, and that nothing is lost on the way.
- */
+/* Jobs in three versions: which fields move, which ones are carried along, and that nothing is lost
+ * on the way. */
 #include "webhook/conversion.h"
 
 #include "base/testing/test_doc.h"

@@ -1,4 +1,4 @@
-/* Lists of images against names of images, as a runtime reads them. */
+/* Lists of images are compared with names of images, in the way a runtime reads the names. */
 #include "webhook/images.h"
 
 #include "base/testing/test.h"
