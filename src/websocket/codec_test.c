@@ -1,4 +1,4 @@
-/* The examples of RFC 6455 section 5.7, and what is no frame of a client. */
+/* The examples of RFC 6455 section 5.7, and bytes that are not a frame of a client. */
 #include "base/testing/test.h"
 #include "websocket/codec.h"
 
