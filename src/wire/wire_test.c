@@ -1,4 +1,4 @@
-/* Every message is read as it was written, and nothing else is read. */
+/* Every message is read as it was written, and other bytes are refused. */
 #include "base/testing/test.h"
 #include "wire/wire.h"
 
