@@ -1,4 +1,5 @@
-/* The verbs as clients see them: objects, errors, patches, scale, deletion, dry runs, discovery. */
+/* Checks the API's verbs as clients see them: objects, errors, patches, scale, deletion, dry runs,
+ * discovery. */
 #include "api/fixture.h"
 
 static void an_object_lives_its_life(void **state)
@@ -25,7 +26,7 @@ static void an_object_lives_its_life(void **state)
     fixture_done(&f);
 }
 
-/* Text that is no number of 64 bits is no version, nor is 0. */
+/* A resourceVersion that is not a 64-bit number is ignored at a creation, and so is 0. */
 static void what_is_no_version_does_not_hinder_a_creation(void **state)
 {
     (void)state;
@@ -41,7 +42,7 @@ static void what_is_no_version_does_not_hinder_a_creation(void **state)
     fixture_done(&f);
 }
 
-/* A request, and the Status of its refusal, which kubectl prints in words. */
+/* Requests, and the Status that refuses each of them, which kubectl prints as a sentence. */
 #define LETTERS_64 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
 static const struct refusal {
@@ -50,7 +51,7 @@ static const struct refusal {
     const char *body;
     int code;
     const char *reason;
-    const char *message; /* a part of it */
+    const char *message; /* a part of the message */
 } refusals[] = {
     {"GET", JOBS "/no", NULL, 404, "NotFound", "pytorchjobs.kubeflow.org \"no\" not found"},
     {"POST", CONFIG_MAPS, CONFIG_MAP("there"), 409, "AlreadyExists",
@@ -152,7 +153,7 @@ static void refusals_say_what_kubectl_expects(void **state)
     fixture_done(&f);
 }
 
-/* Names of containers and volumes, and the uid of an owner, become parts of paths. */
+/* These become parts of paths: names of containers and volumes, and the uid of an owner. */
 static const struct odd_name {
     const char *target;
     const char *body;
@@ -275,7 +276,7 @@ static void a_bad_job_gets_all_its_causes_at_once(void **state)
     fixture_done(&f);
 }
 
-/* Text that the message quotes comes from the user. */
+/* The message may quote text of the user, so the reason does not depend on it. */
 static void the_reason_of_a_cause_is_not_taken_from_its_message(void **state)
 {
     (void)state;
@@ -291,7 +292,7 @@ static void the_reason_of_a_cause_is_not_taken_from_its_message(void **state)
     fixture_done(&f);
 }
 
-/* kubectl prints causes and not the message: each refusal has a cause. */
+/* kubectl prints the causes and not the message, so each refusal has a cause. */
 static void what_is_wrong_with_no_field_is_a_cause_too(void **state)
 {
     (void)state;
@@ -444,7 +445,7 @@ static void a_dry_run_does_everything_and_leaves_nothing(void **state)
     fixture_done(&f);
 }
 
-/* For the same name: a finished job is replaced in one step, a live job is not. */
+/* A new job replaces a finished job of the same name in one step, but never a live job. */
 static void a_finished_job_makes_room(void **state)
 {
     (void)state;
@@ -524,7 +525,7 @@ static void in_the_foreground_a_job_outlives_its_pods(void **state)
     fixture_call(&f, "POST", CONFIG_MAPS, CONFIG_MAP("c"));
     assert_int_equal(
         fixture_call(&f, "DELETE", CONFIG_MAPS "/c?propagationPolicy=Foreground", NULL), 200);
-    assert_string_equal(answer(&f, "kind"), "ConfigMap"); /* in the state when it was marked */
+    assert_string_equal(answer(&f, "kind"), "ConfigMap"); /* as it was when it was marked */
     assert_int_equal(fixture_call(&f, "GET", CONFIG_MAPS "/c", NULL), 404);
     fixture_done(&f);
 }
@@ -737,7 +738,7 @@ static void discovery_names_every_resource(void **state)
                                        "gitCommit",    "buildDate", "goVersion",
                                        "gitTreeState", "compiler",  "platform"};
     for (size_t i = 0; i < sizeof said / sizeof said[0]; i++) {
-        assert_true(json_is_string(doc_at(f.doc, said[i]))); /* Python's VersionInfo has each */
+        assert_true(json_is_string(doc_at(f.doc, said[i]))); /* Python's VersionInfo needs each */
     }
     assert_int_equal(fixture_call(&f, "GET", "/openapi/v3", NULL), 200);
     assert_int_equal(fixture_call(&f, "GET", "/openapi/v3/apis/kubeflow.org/v1", NULL), 200);

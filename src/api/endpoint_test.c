@@ -1,4 +1,5 @@
-/* The two ways in: which port, what is remembered, what a kubeconfig says. */
+/* Checks the API's port and socket: which port is chosen and saved, and what a kubeconfig
+ * contains. */
 #include "api/fixture.h"
 #include "api/kubeconfig.h"
 #include "base/testing/test_port.h"

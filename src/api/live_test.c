@@ -1,4 +1,4 @@
-/* What stays open: watches, leases, followed logs, and how each of them ends. */
+/* Checks requests that stay open: watches, leases and followed logs, and how each of them ends. */
 #include "api/fixture.h"
 
 /* Returns the types and names of the events so far: "ADDED a, DELETED a". */

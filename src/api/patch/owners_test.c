@@ -1,5 +1,5 @@
-/* Histories of an object as tables: who writes what, and what becomes of the object and of who owns
- * its fields. That a real API server says the same: test/kubernetes/test_owners.py. */
+/* Histories of an object as tables: who writes what, and what the object and the owners of its
+ * fields are then. test/kubernetes/test_owners.py compares this with a real API server. */
 #include "api/patch/owners.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
@@ -13,9 +13,9 @@ enum { PROBLEMS_MAX = 20, TEXT_BYTES_MAX = 4096 };
 static const struct step {
     const char *manager;
     enum { APPLY, FORCE, UPDATE } how;
-    const char *object;    /* an update's is the whole new object */
-    const char *after;     /* its data; NULL: refused */
-    const char *conflicts; /* conflicts, or, if there are none, the owners: "one:.data.a …" */
+    const char *object;    /* for UPDATE the whole new object */
+    const char *after;     /* the object's data; NULL: the write is refused */
+    const char *conflicts; /* the conflicts or, if there are none, the owners: "one .data.a …" */
 } steps[] = {
     {"one", APPLY, "{'data':{'a':'1','b':'1'}}", "{'a':'1','b':'1'}", "one .data.a .data.b"},
     {"two", APPLY, "{'data':{'a':'1'}}", "{'a':'1','b':'1'}", "one .data.a .data.b two .data.a"},

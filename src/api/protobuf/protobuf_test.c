@@ -1,5 +1,5 @@
-/* The bytes that kubectl sends for `kubectl create secret generic s --from-literal=a=hi`, and what
- * breaks them. */
+/* Checks the reader with the bytes that kubectl sends for `kubectl create secret generic s
+ * --from-literal=a=hi`, with the bytes of other clients, and with damaged bytes. */
 #include "api/protobuf/protobuf.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
@@ -37,7 +37,7 @@ static void a_secret_is_read(void **state)
     assert_true(doc_bool(object, "immutable", false));
 }
 
-/* The bytes that client-go sends for Delete with a grace period of 0, a uid and a dry run. */
+/* client-go sends these bytes for Delete with a grace period of 0, a uid and a dry run. */
 static void delete_options_are_read(void **state)
 {
     static const char bytes[] = "k8s\0"
@@ -70,7 +70,7 @@ static char *read_data(const char *name, const char *ending, size_t *ret_bytes)
     return text;
 }
 
-/* Objects as a client in Go sends them, and as the same client writes them in JSON. */
+/* An object that a client in Go sends is read as the JSON that the same client writes for it. */
 static void what_go_sends_is_what_it_means(void **state)
 {
     static const char *const names[] = {"claim", "event", "pod", "service"};
@@ -93,8 +93,8 @@ static void what_go_sends_is_what_it_means(void **state)
     }
 }
 
-/* The bytes are cut anywhere, or any byte is changed: they are read or refused, and never read
- * beyond their end. */
+/* The bytes are cut anywhere, or any byte is changed: they are then read or refused, and the reader
+ * never reads beyond their end. */
 static void broken_bytes_are_refused(void **state)
 {
     (void)state;

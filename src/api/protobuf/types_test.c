@@ -1,4 +1,4 @@
-/* Bodies as a table: kind, body, and what is said of the first value that has another type. */
+/* Bodies as a table: kind, body, and the message about the first value that has a wrong type. */
 #include "api/protobuf/types.h"
 #include "base/cleanup.h"
 #include "base/doc.h"

@@ -1,5 +1,5 @@
-/* The events of the core group and those of events.k8s.io/v1 are the same, each under its own
- * names. */
+/* Checks that events of the core group and of events.k8s.io/v1 are the same objects, each with its
+ * own field names. */
 #include "api/fixture.h"
 
 #define CORE "/api/v1/namespaces/default/events"
@@ -18,7 +18,7 @@
     "'reportingController':'example.com/c','reportingInstance':'c-1','series':{'count':2,"         \
     "'lastObservedTime':'2026-01-01T00:02:00.000000Z'}," RELATED "}"
 
-/* The text at a path of an object in either shape. */
+/* The text that an object has at a path, in one of the two shapes. */
 struct expectation {
     const char *path, *text;
 };
@@ -129,7 +129,7 @@ static void what_is_written_back_is_what_was_read(void **state)
         muster_auto(free) char *text = json_dumps(f.doc, 0);
         assert_int_equal(fixture_call(&f, "PUT", ways[i][1], text), 200);
         assert_int_equal(fixture_call(&f, "GET", ways[i][0], NULL), 200);
-        assert_true(json_equal(f.doc, before)); /* its resourceVersion, too */
+        assert_true(json_equal(f.doc, before)); /* also its resourceVersion */
     }
     fixture_done(&f);
 }

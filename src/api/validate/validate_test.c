@@ -1,5 +1,5 @@
-/* Objects as tables: what is said of each, a line for each thing that is wrong. That a real API
- * server says it of the same fields: test/kubernetes/test_faulty.py. */
+/* Objects as tables: the messages about each object, one line for each fault.
+ * test/kubernetes/test_faulty.py checks that a real API server reports the same fields. */
 #include "api/validate/validate.h"
 #include "base/cleanup.h"
 #include "base/doc.h"
