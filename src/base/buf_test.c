@@ -1,4 +1,4 @@
-/* The buffer keeps its maximum, and a failed append changes nothing. */
+/* Checks that a buffer keeps to its maximum, and that a failed append changes nothing. */
 #include "base/buf.h"
 #include "base/testing/test.h"
 
@@ -14,7 +14,7 @@ static void grows_to_its_maximum_and_no_further(void **state)
     buf_text(&b, "def");
     assert_true(buf_failed(&b));
     assert_string_equal(buf_str(&b), "abc");
-    buf_text(&b, "d"); /* would fit, but a failure sticks */
+    buf_text(&b, "d"); /* it would fit, but the buffer has failed */
     assert_string_equal(buf_str(&b), "abc");
     buf_clear(&b);
     buf_format(&b, "%d-%s", 12, "xy");

@@ -1,4 +1,4 @@
-/* A document made piece by piece, and a failed piece that spoils the whole. */
+/* Checks that a document is built from pieces, and that the whole fails if one piece fails. */
 #include "base/build.h"
 #include "base/doc.h"
 #include "base/testing/test.h"

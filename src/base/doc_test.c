@@ -1,4 +1,4 @@
-/* Paths into documents, and text that must be refused. */
+/* Checks paths into documents, and which texts are refused. */
 #include "base/cleanup.h"
 #include "base/doc.h"
 #include "base/testing/test.h"
@@ -70,7 +70,7 @@ static bool parse_with_failure(const char *text, long k)
     return reached;
 }
 
-/* The text is also not cut when memory is short: a token is read into a buffer that grows. */
+/* Nor is a token cut off when memory is short, although it is read into a buffer that grows. */
 static void lack_of_memory_is_not_taken_for_damage(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Times are counted in the bucket of the first limit that they are not above. */
+/* Checks that a time is counted in the first bucket whose limit it does not exceed. */
 #include "base/histogram.h"
 
 #include "base/testing/test.h"

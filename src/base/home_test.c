@@ -1,4 +1,4 @@
-/* Where the socket lies, and whose folder that must be. */
+/* Checks where the API's socket is, and that its folder and the home belong to this user alone. */
 #include "base/home.h"
 
 #include "base/cleanup.h"
@@ -64,8 +64,7 @@ static void a_path_that_the_store_cannot_take_is_refused(void **state)
     test_folder_remove(folder);
 }
 
-/* Runs as a user without an entry in passwd and without HOME: the child is such a user if the test
- * is root. */
+/* Runs without HOME as a user that has no entry in passwd; only root can become such a user. */
 static int homes_of_nobody(void)
 {
     enum { NOBODY_KNOWN = 54321 };

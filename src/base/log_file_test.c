@@ -1,4 +1,5 @@
-/* A log that is opened goes on, and one that is too long is put aside. */
+/* Checks that a log file that is opened again is continued, and that one that is too long is put
+ * aside. */
 #include "base/log_file.h"
 
 #include "base/cleanup.h"

@@ -1,4 +1,4 @@
-/* Log lines: one each, whatever the text is. */
+/* Checks that every message is one line, whatever its text is. */
 #include "base/log.h"
 
 #include "base/doc.h"

@@ -1,4 +1,4 @@
-/* Amounts of memory. */
+/* Checks how amounts of memory are printed. */
 #include "base/memory_text.h"
 
 #include "base/testing/test.h"

@@ -1,4 +1,4 @@
-/* Quantities as numbers and in thousandths. */
+/* Checks how quantities are read, as numbers and in thousandths. */
 #include "base/quantity.h"
 
 #include "base/testing/test.h"

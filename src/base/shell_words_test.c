@@ -1,4 +1,4 @@
-/* Shell words: the table says what a POSIX shell would. */
+/* Checks that words are split as a POSIX shell splits them. */
 #include "base/cleanup.h"
 #include "base/shell_words.h"
 #include "base/testing/test.h"

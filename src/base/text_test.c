@@ -1,4 +1,4 @@
-/* Cuts between characters, never within one. */
+/* Checks that text is cut between characters, never within one, and how words are compared. */
 #include "base/testing/test.h"
 #include "base/text.h"
 

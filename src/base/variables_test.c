@@ -1,4 +1,4 @@
-/* Lists of environment variables: what is one, what is refused, who wins. */
+/* Lists of environment variables: which bytes are a list, what is refused, and which list wins. */
 #include "base/variables.h"
 
 #include "base/file.h"
@@ -57,7 +57,7 @@ static void what_is_no_list_is_refused(void **state)
     memset(large, 'a', VARIABLE_BYTES_MAX);
     large[1] = '=';
     assert_int_equal(variables_parse(large, VARIABLE_BYTES_MAX + 1, &v, NULL), MUSTER_ETOOBIG);
-    large[VARIABLE_BYTES_MAX - 1] = '\0'; /* the NUL counts */
+    large[VARIABLE_BYTES_MAX - 1] = '\0'; /* the NUL byte counts, too */
     assert_int_equal(variables_parse(large, VARIABLE_BYTES_MAX, &v, NULL), 0);
     variables_done(&v);
     assert_int_equal(variables_parse(large, VARIABLES_BYTES_MAX + 1, &v, NULL), MUSTER_ETOOBIG);

@@ -1,4 +1,5 @@
-/* What a process's control groups are by the texts that kernels give, and where their trees lie. */
+/* Checks which control groups a process has, according to the texts of various kernels, and where
+ * the trees of control groups are. */
 #include "base/system/cgroup_path.h"
 
 #include "base/cleanup.h"
@@ -50,7 +51,7 @@ static void what_is_no_line_is_passed_over(void **state)
     expect_path("", "", NULL);
     expect_path("\n\n", "", NULL);
     expect_path("0:", "", NULL);
-    expect_path("0:cpu\n1:memory:/m", "memory", "/m"); /* its line ends with the text */
+    expect_path("0:cpu\n1:memory:/m", "memory", "/m"); /* the line ends where the text ends */
     expect_path("0:cpu\n1:memory:/m", "cpu", NULL);
     expect_path("0::", "", "");
     expect_path("1:cpu,:/c\n", "memory", NULL);

@@ -1,4 +1,5 @@
-/* The limit of open files goes up for us and back for what the user runs. */
+/* Checks that the limit of open files is raised for muster, and restored for the user's
+ * programs. */
 #include "base/system/nofile_limit.h"
 #include "base/testing/test.h"
 

@@ -1,4 +1,5 @@
-/* What the kernel says of a process that lives, one that has ended, and one that is none. */
+/* Checks what is read about a process that runs, one that has ended, and one that does not
+ * exist. */
 #include "base/system/process_stat.h"
 
 #include "base/testing/test.h"

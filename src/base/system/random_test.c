@@ -1,4 +1,4 @@
-/* Random numbers fill what they are asked to fill, and differ. */
+/* Checks that random bytes and digits fill exactly the memory that they should, and differ. */
 #include "base/system/random.h"
 #include "base/testing/test.h"
 

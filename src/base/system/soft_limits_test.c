@@ -1,4 +1,5 @@
-/* What a shell's limits are is read, raised for us, and set again for what it runs. */
+/* Checks that a shell's limits are read, raised for muster, and set again for the programs that it
+ * runs. */
 #include "base/doc.h"
 #include "base/system/nofile_limit.h"
 #include "base/system/soft_limits.h"
@@ -65,7 +66,7 @@ static void a_limit_too_small_for_a_store_is_said(void **state)
     assert_int_equal(soft_limits_check(&err), 0);
 }
 
-/* Anybody may write the annotation. */
+/* Any user may write the annotation. */
 static void what_is_no_limit_changes_nothing(void **state)
 {
     (void)state;

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Whether `mistake` fails an assertion: it runs in a child, without a core file and without
+/* Returns whether `mistake` fails an assertion. It runs in a child, without a core file and without
  * output. */
 static inline bool test_is_asserted(void (*mistake)(void))
 {

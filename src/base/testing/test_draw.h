@@ -1,6 +1,5 @@
-/* Random numbers of tests: the same on every machine, by the seed that they begin with
- * (xorshift64*; Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled",
- * 2016).
+/* Random numbers for tests: the same numbers on every machine for the same seed (xorshift64*;
+ * Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled", 2016).
  */
 #pragma once
 

@@ -1,4 +1,5 @@
-/* The seeds of random tests: which of them a call of the program runs. */
+/* The seeds of random tests, and the variables and arguments that choose which of them a program
+ * runs. */
 #pragma once
 
 #include "base/time/clock.h"

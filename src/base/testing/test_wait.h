@@ -1,6 +1,6 @@
-/* How a test waits: for a condition, in short turns and with a limit. The limit ends what hangs and
- * judges nothing: MUSTER_TEST_PATIENCE=N makes it N times as long, for a machine under load. Time
- * alone passes only where it is what is tested. Tests only.
+/* How a test waits: for a condition, in short turns and with a limit. The limit only ends a test
+ * that hangs, and is not what is tested: MUSTER_TEST_PATIENCE=N makes it N times as long, for a
+ * machine under load. A test lets time alone pass only where time itself is tested. Tests only.
  *
  *     for (int64_t end = 0; !atomic_load(&there);) {
  *         assert_true(test_turn(&end));
@@ -43,8 +43,8 @@ static inline bool test_turn(int64_t *end_ms)
     return now_ms < *end_ms;
 }
 
-/* Lets time pass where time itself is what is tested: a blow at some moment, a silence that lasts.
- * The test must not rely on other work being done when the time has passed. */
+/* Lets time pass where time itself is tested, for example a kill at some moment, or a silence that
+ * lasts. The test must not rely on other work being done when the time has passed. */
 static inline void test_let_pass(int64_t ms)
 {
     (void)poll(NULL, 0, (int)ms);

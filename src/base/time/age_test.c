@@ -1,4 +1,4 @@
-/* Ages as kubectl and people have them. */
+/* Checks that ages are printed as kubectl prints them, and in words. */
 #include "base/time/age.h"
 
 #include "base/testing/test.h"

@@ -1,4 +1,4 @@
-/* Durations as people write them. */
+/* Checks how durations are read, and which texts are not durations. */
 #include "base/time/duration.h"
 
 #include "base/testing/test.h"

@@ -1,4 +1,4 @@
-/* What is printed reads back as the same document. */
+/* Checks that printed YAML is read back as the same document. */
 #include "base/doc.h"
 #include "base/testing/test.h"
 #include "base/testing/test_doc.h"
@@ -35,7 +35,7 @@ static void a_job_is_printed_as_kubectl_prints_it(void **state)
                        "  suspend: false\n";
     json_t *doc = parse_yaml(text);
     char *printed = yaml_print(doc);
-    /* A leading dash is quoted: readers differ on it. */
+    /* A leading dash is quoted, because readers differ about it. */
     char expected[2048];
     const char *dash = strstr(text, "- --backend");
     snprintf(expected, sizeof expected, "%.*s- \"--backend\"%s", (int)(dash - text), text,

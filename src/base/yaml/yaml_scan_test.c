@@ -1,10 +1,10 @@
-/* What a person sees in a YAML text: values, quotes, comments, and what was left open. */
+/* Checks what the scan finds in a YAML text: values, quotes, comments, and what is not closed. */
 #include "base/yaml/scan.h"
 
 #include "base/testing/test.h"
 
-/* Compares the characters that the scan returns: a quoted one is '"', the first one of a value is
- * '^'. */
+/* Compares the characters that the scan returns: a quoted one is 'q', and the first one of a value
+ * is '^'. */
 static void expect(const char *text, const char *seen)
 {
     struct yaml_scan scan;

@@ -1,4 +1,5 @@
-/* YAML as people write and break it: what is read, what is said about it, and what is refused. */
+/* YAML as people write it, with their mistakes: what is read, which messages there are, and what is
+ * refused. */
 #include "base/doc.h"
 #include "base/testing/test.h"
 #include "base/yaml/yaml.h"
