@@ -1,4 +1,5 @@
-/* Certificates: what is made is what was ordered, and what does not belong together is seen. */
+/* Checks that a certificate is made as it was ordered, and that certificates and keys that do not
+ * belong together are recognized. */
 #include "certificate/certificate.h"
 
 #include "base/testing/test.h"
