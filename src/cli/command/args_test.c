@@ -1,4 +1,4 @@
-/* The option parser: forms of options, mistakes, values. */
+/* Checks the option parser: forms of options, mistakes, values. */
 #include "cli/command/args.h"
 #include "cli/command/commands.h"
 
@@ -149,7 +149,7 @@ static void numbers_stay_in_their_range(void **state)
     args_done(&args);
 }
 
-/* A user who writes -n 0 does not write --ranks. */
+/* A message names -n if the user wrote -n, and not --ranks. */
 static void a_message_names_an_option_as_it_was_written(void **state)
 {
     (void)state;
@@ -175,7 +175,7 @@ static void durations_have_units(void **state)
     (void)state;
     static const struct {
         char *text;
-        int64_t ms; /* negative: refused */
+        int64_t ms; /* negative: the text is refused */
     } cases[] = {{"90", 90000},     {"1h30m", 5400000}, {"250ms", 250}, {"1.5s", 1500}, {"0", 0},
                  {"2d", 172800000}, {"x", -1},          {"5y", -1},     {"-3s", -1},    {"", -1}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -1,4 +1,5 @@
-/* What is made from the command table: docs/cli.md is current, every verb is everywhere. */
+/* Checks what is made from the command table: docs/cli.md is current, and every verb is in every
+ * list. */
 #include "cli/command/commands.h"
 #include "cli/command/elasticdl.h"
 #include "cli/command/help.h"
@@ -33,14 +34,14 @@ static void is_current(const char *document, void (*print)(FILE *out))
     free(path);
 }
 
-/* If this fails: muster help --markdown > docs/cli.md */
+/* If this fails, run: muster help --markdown > docs/cli.md */
 static void docs_are_current(void **state)
 {
     (void)state;
     is_current("docs/cli.md", help_markdown);
 }
 
-/* If this fails: elasticdl help --markdown > docs/elasticdl-flags.md */
+/* If this fails, run: elasticdl help --markdown > docs/elasticdl-flags.md */
 static void flags_of_elasticdl_are_current(void **state)
 {
     (void)state;
@@ -49,7 +50,7 @@ static void flags_of_elasticdl_are_current(void **state)
     cli_tool_choose("muster");
 }
 
-/* No flag of ElasticDL is both taken and refused. */
+/* No flag of ElasticDL is both accepted and refused. */
 static void no_flag_is_taken_and_refused(void **state)
 {
     (void)state;
@@ -57,7 +58,7 @@ static void no_flag_is_taken_and_refused(void **state)
     const struct elasticdl_refused *refused;
     for (size_t i = 0; (refused = elasticdl_refused_at(i)); i++) {
         const struct cli_item *o = cli_option_find(train, refused->name, strlen(refused->name), 0);
-        assert_true(!o || strcmp(refused->name, "output") == 0); /* muster has an -o of its own */
+        assert_true(!o || strcmp(refused->name, "output") == 0); /* muster has its own -o */
         assert_ptr_equal(elasticdl_refused_find(train, refused->name), refused);
     }
 }

@@ -1,4 +1,4 @@
-/* What the pod that serves a job's files is made of. */
+/* Checks the pod that serves a job's files: its node, its volumes, its image. */
 #include "cli/copy/helper.h"
 
 #include "base/doc.h"
@@ -66,7 +66,8 @@ static void it_goes_with_the_job_and_is_no_replica(void **state)
     json_decref(made);
 }
 
-/* A volume of one node is free when its pod has ended; a folder of a node stays there. */
+/* A volume of one node can be mounted on any node when its pod has ended; a folder of a node stays
+ * on that node. */
 static void it_runs_where_the_files_are(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Archives as tar(1) and the pod's program write them, and hostile ones; what becomes files. */
+/* Checks how archives are unpacked: those of tar(1) and of the pod's program, and hostile ones. */
 #include "cli/copy/tar.h"
 
 #include "base/testing/test.h"
@@ -192,7 +192,7 @@ static void nothing_is_written_elsewhere(void **state)
     free(outside);
 }
 
-/* An earlier entry made a link in the place of the file itself. */
+/* An earlier entry has made a link in place of the file itself. */
 static void a_link_is_not_written_through(void **state)
 {
     (void)state;

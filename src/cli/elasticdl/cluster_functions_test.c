@@ -1,5 +1,6 @@
-/* Checks what the functions of --cluster_spec's file are given, and what of their answers a job
- * takes. The answers here are the questions, changed as a file would. */
+/* Checks what the functions in the file of --cluster_spec are given, and what a job takes from
+ * their answers. The answers in these tests are the questions, changed as such a file would change
+ * them. */
 #include "cli/elasticdl/cluster_functions.h"
 
 #include "base/testing/test_doc.h"
@@ -74,7 +75,7 @@ static void what_a_pod_may_say_becomes_the_templates(void **state)
     doc_set_text(pod, "spec.nodeName", "n1");
     doc_set(json_array_get(json_object_get(answer, "pods"), 0), "metadata.annotations",
             json_null());
-    json_object_del(doc_at(answer, "services.0.metadata"), "annotations"); /* no annotations */
+    json_object_del(doc_at(answer, "services.0.metadata"), "annotations"); /* a file may do this */
     assert_int_equal(cluster_functions_take(job, asked, answer, &err), 0);
 
     const json_t *worker = doc_at(job, "spec.pytorchReplicaSpecs.Worker");
@@ -109,7 +110,7 @@ static void functions_that_change_nothing_leave_the_job(void **state)
     for (const char *const *role = (const char *const[]){"Master", "Worker", NULL}; *role; role++) {
         json_t *specs = doc_at(job, "spec.pytorchReplicaSpecs");
         json_t *template = json_object_get(json_object_get(specs, *role), "template");
-        check_text(template, "metadata.labels.app", "elasticdl"); /* as for all pods of ElasticDL */
+        check_text(template, "metadata.labels.app", "elasticdl"); /* all ElasticDL pods have it */
         json_object_del(template, "metadata");
     }
     assert_true(json_equal(job, before));

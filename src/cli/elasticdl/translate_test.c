@@ -1,6 +1,7 @@
 /* Checks which job each command line of `elasticdl train` becomes (NAME.yaml in
- * test/data/elasticdl; with MUSTER_UPDATE=1 the files are written anew: read the diff), and which
- * command lines are refused, and why. "Defect N" is of ElasticDL's list in docs/elasticdl.md. */
+ * test/data/elasticdl), which command lines are refused, and why. MUSTER_UPDATE=1 writes these
+ * files again; read the diff then. "Defect N" is a number in the list of ElasticDL's defects in
+ * docs/elasticdl.md. */
 #include "cli/elasticdl/translate.h"
 
 #include "base/doc.h"
@@ -18,7 +19,7 @@ enum { WORDS_MAX = 32 };
     "python -m model_zoo.mnist.mnist_pytorch --batch_size 64 --num_epochs 1 "                      \
     "--training_data=/data/mnist_png/training --validation_data=/data/mnist_png/testing"
 
-/* Stands for a file of --cluster_spec: it sets the tolerations of the workers as a whole. */
+/* Stands for a file of --cluster_spec: it replaces all tolerations of the workers. */
 static int set_tolerations(const char *file, json_t *job, struct muster_err *err)
 {
     json_t *spec = doc_at(job, "spec.pytorchReplicaSpecs.Worker.template.spec");
@@ -40,7 +41,7 @@ struct translated {
     json_t *secret, *job;
 };
 
-/* argv[0] is the verb. */
+/* words[0] is the verb. */
 static struct translated translate(const char *const *words, const struct translate_site *site)
 {
     struct translated t = {.err = MUSTER_ERR_INIT};
@@ -168,7 +169,7 @@ static void command_lines_become_jobs(void **state)
         {"cluster-spec-base64",
          &cluster,
          {J("--cluster_spec_json=eyJwb2Rfc3BlYyI6IHsibGFiZWxzIjogeyJ0ZWFtIjogImEifX19")}},
-        {"cluster-spec-file", /* whatever the order of the flags is */
+        {"cluster-spec-file", /* in any order of the flags */
          &cluster,
          {J("--cluster_spec_json={\"pod_spec\":{\"tolerations\":[{\"key\":\"gpu\",\"operator\":"
             "\"Exists\"}]}}",
@@ -182,7 +183,7 @@ static void command_lines_become_jobs(void **state)
          {"predict", "--job_name=j", "--job_command=x", "--prediction_data=/data/$(new)",
           "--checkpoint_dir_for_init=/model", NULL}},
         {"defaults-of-others",
-         &here, /* defaults that ask for nothing */
+         &here, /* defaults of flags that muster does not have */
          {J("--num_ps_pods=0", "--use_async=False", "--grads_to_wait", "1", "--max_step=0",
             "--need_tf_config", "false", "--model_def=", "--ps_is_critical=true")}},
         {"booleans",
@@ -201,7 +202,7 @@ static void command_lines_become_jobs(void **state)
     }
 }
 
-/* An object that is made for this machine never has the token. */
+/* On a cluster only the Secret has the token; a job for this machine has none. */
 static void a_token_is_in_the_secret_alone(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* What values of ElasticDL's flags mean; what they must not mean. Names in comments are ElasticDL's
- * own tests, whose facts are held here. */
+/* Checks what the values of ElasticDL's flags mean. Names in comments are ElasticDL's own tests,
+ * which show the same facts. */
 #include "base/doc.h"
 #include "base/testing/test.h"
 #include "cli/elasticdl/values.h"
@@ -38,7 +38,7 @@ static void a_value_keeps_its_equals_signs_and_commas(void **state)
         {" A=1, B=2 ", "[{\"name\":\"A\",\"value\":\"1\"},{\"name\":\"B\",\"value\":\"2 \"}]"},
         {"A=1,", "[{\"name\":\"A\",\"value\":\"1\"}]"},
         {"A='x y'\"z\"", "[{\"name\":\"A\",\"value\":\"'x y'\\\"z\\\"\"}]"},
-        {"A=$(B)$$", "[{\"name\":\"A\",\"value\":\"$$(B)$$$\"}]"}, /* the value stays as it is */
+        {"A=$(B)$$", "[{\"name\":\"A\",\"value\":\"$$(B)$$$\"}]"}, /* the value is not changed */
         {"A===", "[{\"name\":\"A\",\"value\":\"==\"}]"},
         {"", "[]"},
         {"A", "has no ="},

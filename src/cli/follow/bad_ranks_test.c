@@ -1,4 +1,4 @@
-/* Which ranks ended badly, and how that is said. */
+/* Checks which ranks ended badly, and which message names them. */
 #include "cli/follow/bad_ranks.h"
 
 #include "base/doc.h"
@@ -18,7 +18,7 @@ static json_t *job_of(void)
         "  Worker: {replicas: 20, template: {spec: {containers: [{name: pytorch, image: i}]}}}}}}");
 }
 
-/* `late`: the pod runs again after that end. */
+/* `late`: the pod has been restarted since that end. */
 static json_t *pod_of(int rank, const char *phase, int exit_code, bool late)
 {
     char text[2048];
@@ -36,8 +36,8 @@ static json_t *pod_of(int rank, const char *phase, int exit_code, bool late)
     return parse_yaml(text);
 }
 
-/* Each row is one rank: its phase and code (-1: none), whether it was told to end while it ran, and
- * the message about it (NULL: none). */
+/* Each row is one rank: its phase and exit code (-1: none), whether it was told to end while it
+ * ran, and the message about it (NULL: none). */
 static void each_rank_is_judged_by_itself(void **state)
 {
     (void)state;
@@ -84,7 +84,7 @@ static void each_rank_is_judged_by_itself(void **state)
     }
 }
 
-/* A service mesh's container, for example. */
+/* Such a container may be a service mesh's. */
 static void what_was_put_beside_a_rank_may_run_on(void **state)
 {
     (void)state;

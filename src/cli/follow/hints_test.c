@@ -1,4 +1,4 @@
-/* Texts of programs and of the kubelet, and what is advised about them. */
+/* Checks which advice the texts of programs and of the kubelet lead to. */
 #include "cli/follow/hints.h"
 
 #include "base/testing/test.h"
@@ -28,7 +28,7 @@ static void a_port_in_use_is_recognised(void **state)
     }
 }
 
-/* All ranks of a job share its private network: another one does not help. */
+/* All ranks of a job share its private network, so another private network does not help. */
 static void a_private_network_is_not_advised_twice(void **state)
 {
     (void)state;

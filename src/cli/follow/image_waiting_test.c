@@ -1,4 +1,5 @@
-/* One line for an image that cannot be pulled, whoever says it and however often. */
+/* Checks that an image that cannot be pulled gives one line, whichever text reports it, and however
+ * often. */
 #include "cli/follow/image_waiting.h"
 
 #include "base/testing/test.h"
@@ -78,7 +79,7 @@ static void what_is_no_image_is_left_alone(void **state)
     assert_false(image_waiting_of(NULL, NULL, &image));
 }
 
-/* A kubelet reports the two reasons in turn, for hours. */
+/* A kubelet reports the two reasons in turn, for hours, and the line is printed once. */
 static void it_is_said_once(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Signals in, what is done out. */
+/* Checks what `run` does at each signal that it receives. */
 #include "cli/follow/interrupt.h"
 
 #include "base/testing/test.h"
@@ -21,7 +21,7 @@ static void each_signal_has_its_deed(void **state)
     } table[] = {
         {{{SIGINT, 0, INTERRUPT_END}}, SIGINT, false},
         {{{SIGTERM, 0, INTERRUPT_END}, {SIGTERM, 500, INTERRUPT_KILL}}, SIGTERM, true},
-        /* CI: INT, then TERM, and once more */
+        /* a CI system sends INT, then TERM, and TERM again */
         {{{SIGINT, 0, INTERRUPT_END},
           {SIGTERM, 7500, INTERRUPT_NOTHING},
           {SIGTERM, 10000, INTERRUPT_KILL},
@@ -34,14 +34,14 @@ static void each_signal_has_its_deed(void **state)
           {SIGINT, 3000, INTERRUPT_KILL}},
          SIGINT,
          true},
-        /* timeout(1) */
+        /* timeout(1) signals the process and its group: these count as one signal */
         {{{SIGTERM, 0, INTERRUPT_END},
           {SIGTERM, 0, INTERRUPT_NOTHING},
           {SIGTERM, INTERRUPT_SAME_MS - 1, INTERRUPT_NOTHING},
           {SIGTERM, INTERRUPT_SAME_MS, INTERRUPT_KILL}},
          SIGTERM,
          true},
-        /* the reader has gone, then Ctrl-C */
+        /* the reader of the output ends, then Ctrl-C */
         {{{SIGPIPE, 0, INTERRUPT_END},
           {SIGINT, 10, INTERRUPT_NOTHING},
           {SIGINT, 300, INTERRUPT_KILL}},

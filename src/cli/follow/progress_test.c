@@ -1,4 +1,4 @@
-/* What a run says while it runs. */
+/* Checks which lines `run` prints while a job runs. */
 #include "cli/follow/progress.h"
 
 #include "base/cleanup.h"
@@ -45,7 +45,7 @@ static void check(bool several, bool quiet, const char *expected)
     for (size_t i = 0; i < sizeof life / sizeof life[0]; i++) {
         json_t *after = pod_of(life[i]);
         progress_pod(before, after, several, quiet, &out);
-        progress_pod(after, after, several, quiet, &out); /* no change: nothing to say */
+        progress_pod(after, after, several, quiet, &out); /* no change, so no line */
         json_decref(before);
         before = after;
     }

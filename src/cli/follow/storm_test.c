@@ -1,4 +1,5 @@
-/* The first failure is kept, restarts are counted over pods that were made again. */
+/* Checks that the first failure is kept, and that restarts are counted also when pods are created
+ * again. */
 #include "cli/follow/storm.h"
 
 #include "base/testing/test.h"
@@ -10,8 +11,8 @@ static const char job_text[] =
     "u}, spec: {pytorchReplicaSpecs: {Worker: {replicas: 2, template: {spec: {containers: [{name: "
     "pytorch, image: i}]}}}}}}";
 
-/* A pod with this index, which was restarted this many times, and whose last end had this code at
- * that second. */
+/* Returns a pod with this index, which was restarted this many times, and whose last end had this
+ * code, at this second. */
 static json_t *pod_of(int index, int uid, const char *phase, int restarts, int code, int second)
 {
     char text[2048];
@@ -63,7 +64,7 @@ static void the_first_failure_is_kept_over_restarts(void **state)
     json_decref(job);
 }
 
-/* A watch may report the later failure first. */
+/* The earliest failure counts as the first, although a watch may report a later one before it. */
 static void the_earliest_of_several_ranks_is_the_first(void **state)
 {
     (void)state;
@@ -121,7 +122,7 @@ static void a_pod_that_was_only_scaled_away_did_not_fail(void **state)
     json_decref(job);
 }
 
-/* A kubelet makes up this end for a container that was waiting for its image. */
+/* A kubelet invents this end for a container that was waiting for its image. */
 static void what_was_deleted_before_it_began_is_no_failure(void **state)
 {
     (void)state;
@@ -135,7 +136,7 @@ static void what_was_deleted_before_it_began_is_no_failure(void **state)
                         json_string("2026-01-02T03:04:05Z"));
     storm_pod(&storm, job, NULL, pod);
     assert_first(&storm, NULL, "");
-    json_object_del(doc_at(pod, "metadata"), "deletionTimestamp"); /* the node was started again */
+    json_object_del(doc_at(pod, "metadata"), "deletionTimestamp"); /* a restarted node reports it */
     storm_pod(&storm, job, NULL, pod);
     assert_string_not_equal(storm.first, "");
     json_decref(pod);

@@ -1,4 +1,4 @@
-/* A framed log, read whole and in pieces of every size. */
+/* Checks that a framed log is read, as a whole and in pieces of every size. */
 #include "cli/log/frames.h"
 
 #include "base/buf.h"

@@ -1,4 +1,5 @@
-/* Lines of several logs by time: what waits for what, and that nothing is lost or torn. */
+/* Checks how the lines of several logs are ordered by time: which line waits for which, and that no
+ * line is lost or torn. */
 #include "cli/log/log_merge.h"
 
 #include "base/buf.h"
@@ -32,8 +33,8 @@ static void say(struct log_merge_source *source, int64_t unix_ms, const char *te
     assert_true(log_merge_feed(source, unix_ms, text, strlen(text), now_ms));
 }
 
-/* Takes everything that may be given out: "a1:text", "+" before the rest of a line, "$" at a
- * source's end. */
+/* Takes all pieces that the merge gives out, and prints them: "a1:text", "+" before the rest of a
+ * line, "$" at the end of a source. */
 static void take_all(int64_t now_ms)
 {
     struct log_merge_piece p;
@@ -64,7 +65,7 @@ static void lines_come_by_time_when_all_have_some(void **state)
     expect(""); /* b may have an earlier line */
     say(b, 20, "two\n", 0);
     take_all(0);
-    expect("a10:one\n"); /* thr began at 10, too: it comes once it is whole */
+    expect("a10:one\n"); /* "thr" began at 10, too: it waits for its end */
     say(a, 30, "ee\nfive\n", 0);
     take_all(0);
     expect("a10:three\nb20:two\n");
@@ -94,7 +95,7 @@ static void a_watermark_lets_the_others_pass(void **state)
     done();
 }
 
-/* A silent log holds the others back only for a while, and so does a line that does not end. */
+/* A silent log delays the others only for a while, and so does a line that does not end. */
 static void nothing_is_held_back_for_longer_than_asked(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Logs of several ranks on one output: lines, progress bars, terminals. */
+/* Checks how logs of several ranks share one output: lines, progress bars, terminals. */
 #include "cli/log/log_view.h"
 
 #include "base/testing/test.h"
@@ -53,13 +53,14 @@ static void carriage_return_before_newline_is_a_plain_line(void **state)
     open_view(false, false);
     feed(zero, "dos\r", 0);
     feed(zero, "\nnext\r\n", 0);
-    /* The half line was shown as a bar's state, because it could not be known that it is not a bar.
+    /* The half line was printed as a bar's state, because nothing showed yet that it is not a bar.
      */
     assert_string_equal(buf_str(&out), "[rank 0] dos\n[rank 0] dos\n[rank 0] next\n");
     close_view();
 }
 
-/* A bar that is redrawn a hundred times in 3 seconds gives one line a second and its last state. */
+/* A bar that is redrawn a hundred times in 3 seconds is printed once a second, and in its last
+ * state. */
 static void bars_elsewhere_are_a_line_a_second(void **state)
 {
     (void)state;
@@ -90,7 +91,8 @@ static void waiting_bar_comes_with_the_tick(void **state)
     close_view();
 }
 
-/* What the terminal shows at the end, after the few sequences that the view uses. */
+/* Returns what the terminal shows at the end; it knows only the few sequences that the view
+ * uses. */
 static char *screen_of(const char *bytes)
 {
     struct buf lines;
@@ -156,7 +158,7 @@ static void bars_follow_the_size_of_the_terminal(void **state)
     for (int rank = 2; rank < 9; rank++) {
         log_view_feed(log_view_add(&view, "more"), "\rbar", 4, rank);
     }
-    assert_int_equal(view.bars_drawn, 3); /* of 5 lines: one is the cursor's, one for the logs */
+    assert_int_equal(view.bars_drawn, 3); /* of 5 lines, 1 is the cursor's, 1 for logs */
     close_view();
 }
 
@@ -184,7 +186,8 @@ static void last_lines_are_kept(void **state)
 
 #define BREAK LOG_VIEW_BREAK
 
-/* An unfinished line is put out after a while and goes on at once, as long as no other log writes.
+/* An unfinished line is printed after a while, and is continued at once, as long as no other log
+ * prints.
  */
 static void a_line_that_was_begun_goes_on_where_it_stands(void **state)
 {
@@ -251,8 +254,8 @@ static void a_bar_may_follow_a_line_that_was_begun(void **state)
     close_view();
 }
 
-/* On a terminal an unfinished line is shown below the lines, with its end visible, until it is
- * whole. */
+/* On a terminal an unfinished line is shown below the other lines until it is whole, with its end
+ * visible. */
 static void a_line_that_was_begun_is_below_the_lines_of_a_terminal(void **state)
 {
     (void)state;

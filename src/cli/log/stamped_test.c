@@ -1,4 +1,5 @@
-/* Lines with their times, in pieces of any size, and a log that is opened again. */
+/* Checks that times are removed from lines that come in pieces of any size, and that a log that is
+ * opened again is continued. */
 #include "base/testing/test.h"
 #include "cli/log/stamped.h"
 
@@ -47,7 +48,7 @@ static void times_are_taken_out(void **state)
     }
 }
 
-/* Each byte comes once, wherever the connection breaks. */
+/* Each byte is passed on once, wherever the connection breaks. */
 static void opened_again_it_goes_on(void **state)
 {
     (void)state;
@@ -62,7 +63,7 @@ static void opened_again_it_goes_on(void **state)
     }
 }
 
-/* The second break is among lines that are only skipped, or after them. */
+/* The second break is within the lines that are only skipped, or after them. */
 static void opened_twice_again_it_goes_on(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Paths of a pod on this machine, and copying from there. */
+/* Checks the paths of a pod on this machine, and that files are copied from them. */
 #include "cli/pod/place.h"
 
 #include "base/file.h"

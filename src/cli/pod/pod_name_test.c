@@ -1,4 +1,4 @@
-/* Checks that the name of a pod tells the name of its job. */
+/* Checks that a job's name is found from the name of a pod. */
 #include "base/testing/test.h"
 #include "cli/pod/pod_name.h"
 
@@ -13,7 +13,7 @@ static void the_job_of_a_pods_name(void **state)
         {"a-worker-b-worker-1", "a-worker-b"},
         {"elasticdl-test-mnist-master", "test-mnist"},
         {"test-mnist-edljob-worker-0", "test-mnist"},
-        {"elasticdl-x-master-0", "elasticdl-x"}, /* of a job with this name */
+        {"elasticdl-x-master-0", "elasticdl-x"}, /* the job has this name */
         {"elasticdl--master", NULL},
         {"elasticdl-master", NULL},
         {"-worker-0", NULL},

@@ -1,4 +1,4 @@
-/* Paths of checkpoints in lines as trainings print them. */
+/* Checks that paths of checkpoints are found in lines that training programs print. */
 #include "cli/result/checkpoint.h"
 
 #include "base/testing/test.h"

@@ -1,4 +1,5 @@
-/* describe against golden texts: the seed's sections in the seed's order. */
+/* Compares the output of `describe` with golden texts, which have the seed's sections in the seed's
+ * order. */
 #include "cli/show/describe.h"
 
 #include "base/testing/test.h"
@@ -206,7 +207,7 @@ static void pod_tells_its_containers_and_no_secret(void **state)
     json_decref(object);
 }
 
-/* An object that has wrong types everywhere is printed without harm. */
+/* An object whose values all have wrong types is printed without harm. */
 static void strange_objects_do_no_harm(void **state)
 {
     (void)state;

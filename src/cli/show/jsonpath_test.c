@@ -1,5 +1,5 @@
-/* Templates: test/data/jsonpath.json holds what kubectl 1.32 makes of each, null for an error;
- * test/system/test_output_forms.py asks the real one. */
+/* Checks templates: test/data/jsonpath.json has what kubectl 1.32 prints for each, or null for an
+ * error; test/system/test_output_forms.py compares it with a real kubectl. */
 #include "cli/show/jsonpath.h"
 
 #include "base/doc.h"
@@ -29,7 +29,7 @@ static json_t *read_table(void)
     return table;
 }
 
-/* Prints the template; if the result is negative, *err has the error. */
+/* Prints the document by the template; if the result is negative, *err has the error. */
 static int print(const char *template, const json_t *doc, struct buf *out, struct muster_err *err)
 {
     struct jsonpath *path = NULL;
@@ -105,7 +105,7 @@ static void mistakes_are_named_at_their_place(void **state)
     json_decref(doc);
 }
 
-/* A template must not take the whole stack or the machine's time. */
+/* A template must not use up the stack or the machine's time. */
 static void what_is_too_much_is_refused(void **state)
 {
     (void)state;

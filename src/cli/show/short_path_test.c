@@ -1,4 +1,4 @@
-/* Paths as people write them. */
+/* Checks that paths are shortened as people write them. */
 #include "cli/show/short_path.h"
 
 #include "base/testing/test.h"

@@ -1,4 +1,4 @@
-/* Tables as `get` prints them. */
+/* Checks tables as `get` prints them. */
 #include "cli/show/table.h"
 
 #include "base/testing/test.h"
@@ -37,7 +37,8 @@ static void columns_stand_below_each_other(void **state)
     print((struct table){0}, "{\"columnDefinitions\": [{\"name\": \"Name\"}], \"rows\": []}", "");
 }
 
-/* The rows of a watch keep the columns of the first list; headers come once. */
+/* The rows of a watch keep the column widths of the first list, and the headers are printed
+ * once. */
 static void later_rows_stay_in_line(void **state)
 {
     (void)state;

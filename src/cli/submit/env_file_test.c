@@ -1,4 +1,4 @@
-/* --env-file: docker's format, and the line of what is wrong. */
+/* Checks how a file of --env-file is read: docker's format, and the line number in messages. */
 #include "cli/submit/env_file.h"
 
 #include "base/buf.h"
@@ -12,7 +12,7 @@ static int note(void *data, const char *name, const char *value)
     return 0;
 }
 
-/* Returns "NAME[VALUE]…" or the error. The text has `count` bytes. */
+/* Returns "NAME[VALUE]…", or the message of the error. The text has `count` bytes. */
 static char *read_text(const char *bytes, size_t count)
 {
     struct buf found;

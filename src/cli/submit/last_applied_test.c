@@ -1,4 +1,4 @@
-/* What apply takes away and what it leaves. */
+/* Checks which fields `apply` removes, and which ones it leaves. */
 #include "cli/submit/last_applied.h"
 
 #include "base/cleanup.h"
@@ -24,14 +24,14 @@ static void what_the_file_no_longer_says_goes(void **state)
     (void)state;
     expect("{\"a\":1,\"b\":{\"c\":1,\"d\":2}}", "{\"a\":1,\"b\":{\"c\":1,\"d\":2,\"e\":3}}",
            "{\"b\":{\"c\":1}}", "{\"a\":null,\"b\":{\"d\":null}}");
-    expect("{\"a\":1}", "{}", "{}", "{}"); /* somebody removed it before */
+    expect("{\"a\":1}", "{}", "{}", "{}"); /* somebody has already removed it */
 }
 
 static void what_others_added_stays(void **state)
 {
     (void)state;
     expect("{\"a\":1}", "{\"a\":1,\"status\":{\"x\":1}}", "{\"a\":1}", "{}");
-    expect(NULL, "{\"a\":1,\"b\":2}", "{\"a\":1}", "{}"); /* never applied: nobody knows */
+    expect(NULL, "{\"a\":1,\"b\":2}", "{\"a\":1}", "{}"); /* never applied: nothing is removed */
 }
 
 static void what_the_file_says_wins(void **state)

@@ -1,4 +1,4 @@
-/* Checks that an object is found in the file that it was read from, by kind, name and namespace. */
+/* Checks that the file is found from which an object was read, by kind, name and namespace. */
 #include "cli/submit/sources.h"
 
 #include "base/cleanup.h"
