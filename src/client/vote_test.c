@@ -1,4 +1,4 @@
-/* The digests that workers vote with: every bit of every piece counts. */
+/* Checks the digests by which workers vote: every bit of every piece changes them. */
 #include "client/vote.h"
 
 #include "base/testing/test.h"

@@ -1,4 +1,4 @@
-/* Work goes from who is slow to who is not, and stays where it is otherwise. */
+/* Checks that work is moved from slow workers to faster ones, and otherwise stays where it is. */
 #include "client/plan/balance.h"
 
 #include "base/testing/test.h"
@@ -18,11 +18,11 @@ static void work_goes_to_the_faster_ones(void **state)
         {{10, 10, 10}, 12, {4, 4, 4}, {4, 4, 4}},
         {{10, 40, 20}, 12, {4, 4, 4}, {8, 1, 3}},
         {{10, 30, 10}, 14, {5, 5, 4}, {6, 2, 6}},
-        {{10, 400, 10}, 12, {4, 4, 4}, {6, 1, 5}}, /* it keeps one */
-        {{10, 10, 10}, 12, {6, 1, 5}, {4, 4, 4}},  /* and gets them back */
-        {{10, 11, 10}, 12, {4, 4, 4}, {4, 4, 4}},  /* not worth it */
-        {{10, 40, 0}, 12, {4, 4, 4}, {4, 4, 4}},   /* not known yet */
-        {{10, 40, 10}, 3, {1, 1, 1}, {1, 1, 1}},   /* nothing to move */
+        {{10, 400, 10}, 12, {4, 4, 4}, {6, 1, 5}}, /* the slow one keeps one */
+        {{10, 10, 10}, 12, {6, 1, 5}, {4, 4, 4}},  /* then it gets them back */
+        {{10, 11, 10}, 12, {4, 4, 4}, {4, 4, 4}},  /* the gain is too small */
+        {{10, 40, 0}, 12, {4, 4, 4}, {4, 4, 4}},   /* one time is not known yet */
+        {{10, 40, 10}, 3, {1, 1, 1}, {1, 1, 1}},   /* there is nothing to move */
         {{10, 40, 10}, 2, {1, 1, 0}, {1, 1, 0}},
         {{0, 0, 0}, 12, {4, 4, 4}, {4, 4, 4}},
         {{UINT64_MAX / MS, 40, 10}, 4, {2, 1, 1}, {1, 1, 2}},
@@ -41,7 +41,7 @@ static void work_goes_to_the_faster_ones(void **state)
     }
 }
 
-/* Microseconds are noise. */
+/* Differences of microseconds are noise. */
 static void a_gain_that_nobody_notices_moves_nothing(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Every record once in every epoch, whoever computes: for all small plans, and any sequence of
- * world sizes. */
+/* Checks that every record is trained once in every epoch, whichever workers compute: for all small
+ * plans, and many sequences of world sizes. */
 #include "client/plan/plan.h"
 
 #include "base/testing/test.h"
@@ -19,7 +19,7 @@ static struct plan plan_of(uint64_t records, uint32_t batch, uint32_t micro_batc
                          .shuffle = block};
 }
 
-/* All workers of a world compute their shares of a step. */
+/* Lets all workers of a world compute their shares of a step. */
 static void train(const struct plan *plan, uint64_t version, uint32_t size,
                   unsigned counts[EPOCHS][RECORDS])
 {
@@ -27,7 +27,7 @@ static void train(const struct plan *plan, uint64_t version, uint32_t size,
     uint32_t next = 0;
     for (uint32_t rank = 0; rank < size; rank++) {
         struct plan_share share = plan_share(step.micro_batches, rank, size);
-        assert_int_equal(share.first, next); /* contiguous, ascending with the rank */
+        assert_int_equal(share.first, next); /* shares follow each other, in rank order */
         next += share.count;
         for (uint32_t m = share.first; m < next; m++) {
             uint64_t records[RECORDS];
@@ -75,7 +75,7 @@ static void each_record_is_trained_once_an_epoch(void **state)
     }
 }
 
-/* Every sequence of worlds of 1, 3, 5 and 7 workers. */
+/* Sequences of worlds of 1, 3, 5 and 7 workers all train every record once. */
 static void worlds_change_nothing(void **state)
 {
     (void)state;
@@ -98,7 +98,7 @@ static void shares_differ_by_one_pass(void **state)
     }
 }
 
-/* The last step has what is left: 2 micro-batches, the last of 1 record. */
+/* The last step of an epoch has the rest: 2 micro-batches, the second of 1 record. */
 static void the_end_of_an_epoch_is_a_smaller_step(void **state)
 {
     (void)state;
@@ -115,8 +115,8 @@ static void the_end_of_an_epoch_is_a_smaller_step(void **state)
     assert_true(range.first == 8 && range.count == 3 && range.epoch == 1);
 }
 
-/* The limit is in the middle of an epoch, at its end, or beyond the last epoch, where it changes
- * nothing. */
+/* The limit may be in the middle of an epoch, at its end, or beyond the last epoch, where it
+ * changes nothing. */
 static void a_limit_ends_the_plan(void **state)
 {
     (void)state;
@@ -134,7 +134,8 @@ static void a_limit_ends_the_plan(void **state)
     assert_int_equal(plan_records_done(&plan, 3), 11 + 8);
 }
 
-/* Generations begin anywhere, with any number of workers, and also again with the same base. */
+/* A generation may begin at any version, with any number of workers, and at the same base as the
+ * one before. */
 static void the_global_batch_follows_the_workers(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* What a worker takes for its coordinator. */
+/* Checks how a worker's connection recognizes that there is no coordinator, and how the job
+ * ended. */
 #include "client/socket/connection.h"
 
 #include "base/testing/test.h"
@@ -13,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The kernel does this by chance, if no process listens yet at a port of the range that it
- * assigns. */
+/* The kernel connects a socket to itself by chance, if no process listens yet at a port of the
+ * range that the kernel assigns. */
 static void who_is_connected_to_itself_has_no_coordinator(void **state)
 {
     (void)state;
@@ -60,7 +61,7 @@ static void what_lies_beside_the_socket_says_how_the_job_ended(void **state)
     assert_int_equal(connection_open(&c, address, &err), MUSTER_EFAILED);
     assert_string_equal(err.text, "the job has failed: why");
     assert_int_equal(unlink(mark), 0);
-    assert_int_equal(mkdir(mark, 0700), 0); /* a mark that cannot be read says nothing */
+    assert_int_equal(mkdir(mark, 0700), 0); /* an unreadable mark is ignored */
     assert_int_equal(connection_open(&c, address, &err), MUSTER_EUNAVAIL);
     connection_done(&c);
     assert_true(rmdir(mark) == 0 && rmdir(folder) == 0);
