@@ -1,5 +1,5 @@
-/* Compiled as C and as C++ by headers_test: the public headers need no other, warn of nothing, and
- * leave the program's macros alone. */
+/* headers_test compiles this as C and as C++: the public headers need no other header, cause no
+ * warnings, and do not touch the program's macros. */
 #define X(name) name##_of_the_program
 
 #include <muster/muster.h>

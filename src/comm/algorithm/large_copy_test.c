@@ -1,5 +1,5 @@
-/* Large copies, step by step: both ways bring every block to its place, nothing is read before the
- * other rank has told where it lies, and where one rank cannot read both take the boards. */
+/* Large copies, step by step: both ways bring every block to its place; nothing is read before the
+ * other rank has published its address; and if one rank cannot read, both use the boards. */
 #include "comm/algorithm/large_copy.h"
 
 #include "comm/algorithm/pair_test.h"
@@ -78,7 +78,7 @@ static void open_two(struct pair *pair)
     remote_reads.missing_bytes = MISSING_BYTES; /* the rest is read in another turn */
     pair_open(pair, false);
     for (int r = 0; r < 2; r++) {
-        pair->ranks[r].comm->oversubscribed = false; /* also where there is one processor */
+        pair->ranks[r].comm->oversubscribed = false; /* also on a machine with one processor */
     }
 }
 
@@ -121,7 +121,7 @@ static void every_block_comes_to_its_place_either_way(void **state)
     pair_close(&pair);
 }
 
-/* This is what a new communicator does: both ways are tried, and rank 0 has timed them. */
+/* A new communicator tries both ways, and rank 0 measures them. */
 static void both_ways_are_tried(void **state)
 {
     (void)state;
@@ -140,7 +140,8 @@ static void both_ways_are_tried(void **state)
     pair_close(&pair);
 }
 
-/* The time passes after the call, when the data is written for the next one. */
+/* Reads are charged for the time that is lost after the call, when the data is written for the next
+ * call. */
 static void reads_pay_for_what_writers_lose(void **state)
 {
     (void)state;
@@ -188,14 +189,14 @@ static void nothing_is_read_before_the_other_has_come(void **state)
     pair_close(&pair);
 }
 
-/* For example memory of a device: only these buffers cannot be read. */
+/* Only these buffers cannot be read, for example memory of a device; later calls may read again. */
 static void buffers_that_cannot_be_read_go_by_boards(void **state)
 {
     (void)state;
     struct pair pair;
     struct task tasks[2];
     open_two(&pair);
-    for (int number = 1; number <= 3; number++) { /* the last one fails in the middle of a block */
+    for (int number = 1; number <= 3; number++) { /* the last read fails in the middle of a block */
         prefer(&pair, READS_WAY);
         remote_reads_begin(number, EFAULT);
         begin(&pair, tasks, ALL_TO_ALL, 0);
@@ -211,7 +212,7 @@ static void buffers_that_cannot_be_read_go_by_boards(void **state)
     pair_close(&pair);
 }
 
-/* Rank 0 has read all, and waits for rank 1, which is about to read. */
+/* Lets rank 0 begin: it has published its address, and waits for rank 1, which is about to read. */
 static void begin_with_the_first(struct pair *pair, struct task *tasks)
 {
     open_two(pair);
@@ -234,7 +235,7 @@ static void kill_first(void *context)
     atomic_fetch_or(&pair->ranks[0].comm->control->heartbeat.owner, FUTEX_OWNER_DIED);
 }
 
-/* Its call has failed, and its caller uses the buffer again. */
+/* Rank 0's call has failed, and its caller may use the buffer again. */
 static void what_was_read_of_one_that_closed_is_not_used(void **state)
 {
     (void)state;
@@ -249,7 +250,7 @@ static void what_was_read_of_one_that_closed_is_not_used(void **state)
     pair_close(&pair);
 }
 
-/* Another process may have its process id by then. */
+/* Another process may have rank 0's process id by then. */
 static void what_was_read_of_one_that_died_is_not_used(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Pairwise exchange, step by step: nothing ends before the other's chunk has come, each chunk is
- * reduced in rank order into its own place, and slots are used again in the same order. */
+/* Pairwise exchange, step by step: no call ends before the other rank's chunk has arrived, each
+ * chunk is reduced in rank order into its own place, and slots are used again in the same order. */
 #include "comm/algorithm/pairwise.h"
 
 #include "comm/algorithm/pair_test.h"
@@ -67,8 +67,9 @@ static void check(size_t count, enum muster_op op, const size_t *skip)
     }
 }
 
-/* Vectors of less than a chunk, of chunks that end in their block and that do not, and of many uses
- * of each slot; one after the other in the same slots. */
+/* Vectors shorter than a chunk, vectors whose chunks end with a block or within one, and vectors
+ * that use each slot many times are all reduced correctly, one after the other in the same
+ * slots. */
 static void every_length_is_reduced_into_its_place(void **state)
 {
     (void)state;
@@ -90,7 +91,7 @@ static void every_length_is_reduced_into_its_place(void **state)
     pair_close(&pair);
 }
 
-/* Rank 0 steps several times: it fills its slots, and takes nothing before it has arrived. */
+/* Rank 0 steps several times: it fills its slots, and takes nothing before rank 1 has begun. */
 static void nothing_is_reduced_before_the_other_has_come(void **state)
 {
     (void)state;
@@ -108,7 +109,7 @@ static void nothing_is_reduced_before_the_other_has_come(void **state)
         assert_int_equal(tasks[0].waiting, 1);
     }
     assert_true(out[0][0] == GUARD);
-    /* The other rank finds both chunks, and goes on by as many as it has sent itself. */
+    /* Rank 1 finds both chunks, and takes as many as it has sent itself. */
     assert_int_equal(tasks[1].step(pair.ranks[1].comm, &tasks[1], NULL), 0);
     assert_int_equal(way_of(&tasks[1])->pairwise.at.consumed, OWNER_SLOTS);
     assert_true(tasks[1].moved);
@@ -121,7 +122,7 @@ static void nothing_is_reduced_before_the_other_has_come(void **state)
     pair_close(&pair);
 }
 
-/* Zero-copy hands over a task that it has begun, if a long buffer is private. */
+/* Zero-copy hands over a task that it has begun if a long buffer is private. */
 static void a_task_that_begun_another_way_begins_here(void **state)
 {
     (void)state;

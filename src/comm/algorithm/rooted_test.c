@@ -1,5 +1,5 @@
 /* Rooted calls through slots, step by step: how far a rank may be ahead, in any order of steps,
- * also past 2^32 calls; and who sees that two ranks called different things. */
+ * also past 2^32 calls; and which rank reports that two ranks made different calls. */
 #include "comm/algorithm/rooted.h"
 
 #include "comm/algorithm/pair_test.h"
@@ -14,7 +14,7 @@ enum {
     STEPS = 6000,
     RUN = 100,
     HALF = ROOTED_SLOTS / 2,
-    SOON = 3, /* calls within which a mismatch is seen */
+    SOON = 3, /* a mismatch is found within so many calls */
 };
 
 static unsigned char in[2][2 * MOST_BYTES], out[2][2 * MOST_BYTES];
@@ -31,9 +31,9 @@ static unsigned char value_of(uint64_t call, int rank, size_t i)
     return (unsigned char)(call * 7 + (uint64_t)rank * 101 + i * 3);
 }
 
-/* A call of one of the four kinds, of u8; a reduce is by sum. */
+/* A call of one of the four kinds, of u8. A reduce computes the sum. */
 struct rooted_call {
-    uint64_t index; /* what its data depends on */
+    uint64_t index; /* its data depends on this */
     enum muster_collective kind;
     int root;
     size_t bytes;
@@ -153,8 +153,8 @@ static void skip_to(struct pair *pair, uint64_t turn)
     }
 }
 
-/* Returns a random call. In every other run of RUN calls one rank publishes in all of them, and may
- * get ahead. */
+/* Returns a random call. In every second run of RUN calls, on average, one rank publishes in all
+ * calls, and may get ahead. */
 static struct rooted_call any_call(uint64_t seed, uint64_t index)
 {
     static const enum muster_collective kinds[] = {MUSTER_BROADCAST, MUSTER_REDUCE, MUSTER_GATHER,
@@ -170,8 +170,8 @@ static struct rooted_call any_call(uint64_t seed, uint64_t index)
     return (struct rooted_call){index, kind, root, bytes};
 }
 
-/* Moves the ranks in random order, with runs in which one of them does not move. Returns the most
- * calls that one rank had begun and the other had not. */
+/* Steps the ranks in random order, with runs in which one of them does not move. Returns the
+ * largest number of calls that one rank had begun and the other had not. */
 static uint64_t run_in_any_order(struct pair *pair, uint64_t seed)
 {
     struct task tasks[2];
@@ -219,7 +219,7 @@ static void any_order_of_steps(void **state)
     assert_int_equal(furthest, ROOTED_SLOTS + 1);
 }
 
-/* A slot that was written 2^32 turns ago does not count as one of this turn. */
+/* A slot that was written 2^32 turns ago does not count for this turn. */
 static void an_old_slot_is_not_taken_for_a_new_one(void **state)
 {
     (void)state;
@@ -255,7 +255,8 @@ static void who_reads_sees_a_mismatch_in_that_call(void **state)
     pair_close(&pair);
 }
 
-/* Rank 0 is ahead by `ahead` calls, the first of which differs; both ranks only publish. */
+/* Rank 0 makes `ahead` calls. Then rank 1 makes calls that differ from them, until it finds the
+ * mismatch. Both ranks only publish. */
 static void publish_apart(struct pair *pair, uint64_t ahead)
 {
     struct task task;
@@ -297,7 +298,7 @@ static void who_only_publishes_sees_it_within_three_calls(void **state)
     }
 }
 
-/* Returns what each rank prints on stderr when the ranks end in this order; the caller frees it. */
+/* Lets the ranks end, rank 0 first. Returns what they print on stderr; the caller frees it. */
 static char *end_both(struct pair *pair, int64_t notice_ms)
 {
     FILE *file = tmpfile();
@@ -315,7 +316,8 @@ static char *end_both(struct pair *pair, int64_t notice_ms)
     return said;
 }
 
-/* Each rank publishes this many calls, the last of them from itself. */
+/* Each rank makes this many calls. In the last call each rank is its own root, so that no rank
+ * compares the two. */
 static void who_frees_last_says_what_nobody_compared(void **state)
 {
     (void)state;

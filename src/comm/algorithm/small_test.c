@@ -1,5 +1,5 @@
-/* Gather-reduce in one round, step by step: nobody reduces before all have published, a task goes
- * on from where the fast path left it, and who does something else is told so. */
+/* Gather-reduce in one round, step by step: no rank reduces before all have published, a task
+ * continues where the fast path stopped, and a rank that makes another call gets an error. */
 #include "comm/algorithm/small.h"
 
 #include "comm/algorithm/fast_path.h"

@@ -1,12 +1,12 @@
-/* All-reduce by shares, step by step: in shared memory nothing is copied anywhere, private memory
- * is staged but for the rank's own share, nobody reduces before both have told where their buffers
- * lie, and a long private buffer goes another way on both ranks. */
+/* All-reduce by shares, step by step: in shared memory nothing is copied to a board; private memory
+ * is staged except the rank's own share; no rank reduces before both have published the addresses
+ * of their buffers; and a long private buffer makes both ranks use another way. */
 #include "comm/algorithm/zero_copy.h"
 
 #include "comm/algorithm/fast_path.h"
 #include "comm/algorithm/pair_test.h"
 
-enum { COUNT = 1000, LONG = 6000 /* more than is staged */, GUARD = -77, CANARY = 0x5a };
+enum { COUNT = 1000, LONG = 6000 /* does not fit a board */, GUARD = -77, CANARY = 0x5a };
 
 static float private_in[2][LONG], private_out[2][LONG];
 static int gone_private;
@@ -31,7 +31,7 @@ static void go_private(struct muster_comm *comm, struct task *task)
     task->step = ends;
 }
 
-/* Where a rank's input and output lie. */
+/* The input and output of a rank. */
 struct place {
     float *in, *out;
 };
@@ -91,7 +91,7 @@ static void check(const struct place *places, size_t count, enum muster_op op)
     }
 }
 
-/* Returns how many bytes of the rank's boards were written. */
+/* Returns how many bytes of this rank's boards were written. */
 static size_t staged_bytes(const struct pair *pair, int rank, size_t count)
 {
     size_t sum = 0;
@@ -107,7 +107,7 @@ static size_t staged_bytes(const struct pair *pair, int rank, size_t count)
 static void run_all(struct pair *pair, struct task *tasks, const struct place *places, size_t count)
 {
     static const enum muster_op ops[] = {MUSTER_SUM, MUSTER_AVG};
-    for (int turn = 0; turn < 6; turn++) { /* more than there are boards */
+    for (int turn = 0; turn < 6; turn++) { /* more turns than boards */
         enum muster_op op = ops[turn % 2];
         begin(pair, tasks, places, count, op);
         uint32_t round = pair->ranks[0].comm->lanes[LANE_MAIN].round;
@@ -174,7 +174,7 @@ static void nobody_reduces_before_both_have_told(void **state)
         assert_int_equal(tasks[0].waiting, 1);
     }
     assert_true(places[0].out[0] == GUARD && places[1].out[0] == GUARD);
-    /* The other rank has both places: it writes its share, and only that, into both. */
+    /* Rank 1 has both addresses: it writes its share, and only its share, into both outputs. */
     assert_int_equal(tasks[1].step(other, &tasks[1], NULL), 0);
     for (size_t i = 0; i < COUNT; i++) {
         size_t at = i * sizeof(float);

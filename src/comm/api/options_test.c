@@ -1,5 +1,5 @@
-/* What a program says in its options wins over the environment, and what nobody asked for is not
- * printed. */
+/* Checks that the options of a program override the environment, and that notices are printed only
+ * if they were requested. */
 #include "comm/state/state.h"
 
 #include "base/testing/test.h"
@@ -51,15 +51,15 @@ static void the_transport_of_the_options_wins(void **state)
     assert_int_equal(setenv("MUSTER_TRANSPORT", "pigeon", 1), 0);
     assert_int_equal(create_with(NULL, &comm), MUSTER_ECONFIG);
     assert_int_equal(create_with("auto", &comm), 0);
-    assert_int_equal(muster_comm_split(comm, 0, 0, &part, NULL),
-                     0); /* the options are its own, too */
+    assert_int_equal(muster_comm_split(comm, 0, 0, &part, NULL), 0); /* it inherits the options */
     muster_comm_free(part);
     muster_comm_free(comm);
     assert_int_equal(setenv("MUSTER_TRANSPORT", "auto", 1), 0);
     assert_int_equal(create_with("pigeon", &comm), MUSTER_ECONFIG);
 }
 
-/* The conformance suites run with each row, so a wrong name must not pass as one of them. */
+/* The conformance suites run with each row, so a wrong name is an error, and does not select one of
+ * them. */
 static void the_environment_chooses_the_row_of_tunings(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* What a prepared call holds: only the fields that its kind has, and what follows from them. */
+/* Checks what a prepared call has: only the fields of its kind, and the values that follow from
+ * them. */
 #include "comm/api/prepare.h"
 
 #include "base/testing/test.h"
@@ -45,7 +46,7 @@ static void a_call_has_only_its_own_fields(void **state)
             struct prepared p;
             bool gathers = kind == MUSTER_ALL_GATHER && given & 2;
             bool exchanges = kind == MUSTER_ALL_TO_ALL && given;
-            bool one = exchanges && given != 3; /* of two */
+            bool one = exchanges && given != 3; /* only one of the two counts */
             assert_int_equal(prepare_call(comm, &call, &p, NULL), one ? MUSTER_EINVAL : 0);
             if (one) {
                 continue;
@@ -59,8 +60,8 @@ static void a_call_has_only_its_own_fields(void **state)
     }
 }
 
-/* A message from any rank is prepared like all calls; one whose rank is named is prepared by code
- * of its own. */
+/* A receive from a named rank has code of its own, and is prepared as a receive from any rank
+ * is. */
 static void a_message_is_prepared_alike_from_a_rank_and_from_any(void **state)
 {
     (void)state;
@@ -121,7 +122,7 @@ static void what_is_wrong_with_a_message_is_found(void **state)
     expect_fault(send);
 }
 
-/* A call's size decides on which lane it runs; a fault in the call is an error before that. */
+/* The kind and size of a call decide on which lane it runs. */
 static void the_lane_follows_from_kind_and_bytes(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* The memory of a communicator's links grows with the number of hosts, not with its square. */
+/* Checks that the memory of a communicator's links grows with the number of hosts, not with its
+ * square. */
 #include "comm/api/comm.h"
 #include "comm/tcp/link.h"
 
@@ -7,9 +8,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { HOST_BYTES_MAX = 512 * 1024 }; /* bytes of addresses for each host */
+enum { HOST_BYTES_MAX = 512 * 1024 }; /* of address space for each host */
 
-/* Returns the bytes of addresses that this process uses. */
+/* Returns the size of this process's address space. */
 static size_t virtual_bytes(void)
 {
     FILE *file = fopen("/proc/self/statm", "re");
@@ -20,7 +21,8 @@ static size_t virtual_bytes(void)
     return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Makes links as forming does, up to the first connection. */
+/* Makes links as a communicator does when it forms, before the first connection. Returns how much
+ * address space they use. */
 static size_t bytes_of_links(int hosts)
 {
     const struct muster_comm_options options = MUSTER_COMM_OPTIONS_INIT;

@@ -1,4 +1,5 @@
-/* Who is let into the shared memory of a host, and what is taken for it. */
+/* Checks which processes get the shared memory of a host, and which memory is accepted as a
+ * segment. */
 #include "base/testing/test.h"
 #include "base/testing/test_wait.h"
 
@@ -21,7 +22,7 @@
 
 enum { GENERATION = 7, STRANGER = 12345 };
 
-/* Opens two endpoints, and lists both; the second rank never comes. */
+/* Opens two endpoints, and lists both; rank 1 never comes. */
 static void open_two(struct muster_endpoint **ret, struct muster_member *ret_members)
 {
     for (int i = 0; i < 2; i++) {
@@ -30,7 +31,7 @@ static void open_two(struct muster_endpoint **ret, struct muster_member *ret_mem
     }
 }
 
-/* Returns what rank 1 would say; all of it can be read in /proc. */
+/* Returns the hello that rank 1 would send; everything in it can be read in /proc. */
 static struct hello hello_of_rank_1(const struct muster_member *members)
 {
     return (struct hello){.magic = HELLO_MAGIC,
@@ -46,7 +47,8 @@ static bool is_ended(int fd)
     return poll(&p, 1, test_limit_ms()) == 1 && recv(fd, &byte, 1, MSG_DONTWAIT) <= 0;
 }
 
-/* Runs in a child: says rank 1's hello. Returns 0 if the connection was closed without a byte. */
+/* Runs in a child: sends rank 1's hello. Its exit status is 0 if the connection was closed without
+ * a byte. */
 static void say_hello(const struct muster_member *members, bool local)
 {
     struct member leader = endpoint_member(&members[0]);
@@ -63,7 +65,7 @@ static int status_of(pid_t child)
     return status;
 }
 
-/* A process that says hello, and how it ended. */
+/* A process that sends a hello, and how it ended. */
 struct stranger {
     pid_t pid;
     int status;
@@ -114,14 +116,15 @@ static void another_user_gets_no_shared_memory(void **state)
     a_stranger_gets_nothing(true, STRANGER);
 }
 
-/* It would count as a rank that has come, but could not be given the segment. */
+/* A process that connects through the network could not be given the segment, so it does not count
+ * as a rank of this host. */
 static void who_comes_by_network_is_no_rank_of_this_host(void **state)
 {
     (void)state;
     a_stranger_gets_nothing(false, geteuid());
 }
 
-/* Rank 0 has died, and another process listens under its name. */
+/* Rank 0 has died, and a process of another user listens under its name. */
 static void another_user_s_memory_is_not_taken(void **state)
 {
     (void)state;
@@ -170,7 +173,7 @@ static int open_copy(int fd, int size, struct muster_err *err)
     return r;
 }
 
-/* If it were mapped, its first use would end this process by SIGBUS. */
+/* If it were mapped, the first access beyond its end would end this process by SIGBUS. */
 static void a_segment_of_another_size_is_refused(void **state)
 {
     (void)state;
@@ -180,7 +183,7 @@ static void a_segment_of_another_size_is_refused(void **state)
     assert_int_equal(open_copy(dup(two.fd), 2, &err), 0);
     assert_int_equal(open_copy(dup(two.fd), 4, &err), MUSTER_EPROTO);
     assert_int_equal(open_copy(dup(two.fd), 1, &err), MUSTER_EPROTO);
-    /* It must not become smaller later, either. */
+    /* Nor may it become smaller later. */
     assert_int_equal(ftruncate(two.fd, SEGMENT_PAGE), -1);
     assert_int_equal(errno, EPERM);
     segment_close(&two);

@@ -1,4 +1,4 @@
-/* Addresses of both families, and worlds that meet and talk over IPv6. */
+/* Checks addresses of both families, and worlds that form and communicate over IPv6. */
 #include "comm/endpoint/address.h"
 #include "comm/endpoint/endpoint.h"
 #include "comm/system/deadline.h"
@@ -56,7 +56,7 @@ static void our_address_on_the_way(void **state)
     assert_false(address_towards(NULL, &here));
 }
 
-/* From now on, connections to it are never completed. */
+/* Fills the queue of the listener, so that further connections to it are never completed. */
 static struct address fill_queue(int listener, int *ret_fds)
 {
     struct address at;
@@ -69,8 +69,8 @@ static struct address fill_queue(int listener, int *ret_fds)
     return at;
 }
 
-/* The kernel does this by chance if a process connects to a port of the range that the kernel gives
- * out. */
+/* Connects a socket to itself. The kernel does this by chance if a process connects to a port of
+ * the range that the kernel assigns. */
 static int connect_to_itself(int family)
 {
     struct address self = {.any = {.sa_family = (sa_family_t)family}};
@@ -148,7 +148,8 @@ static void count_down(int number)
     }
 }
 
-/* Its leader does not come, and signals come more often than it looks at the clock. */
+/* The leader of this rank does not come, and signals come more often than the rank looks at the
+ * clock. */
 static void signals_do_not_put_off_a_deadline(void **state)
 {
     (void)state;
@@ -207,7 +208,7 @@ static void the_user_ends_connecting(void **state)
 
 struct rank {
     struct muster_comm_options options;
-    _Atomic int patience; /* how often it still waits for 20 ms */
+    _Atomic int patience; /* how many times it still waits for 20 ms */
     pthread_t thread;
     int result;
     struct muster_err err;
@@ -232,14 +233,14 @@ static void *be_rank(void *context)
     return NULL;
 }
 
-/* Half of them begin to say something that is not a greeting. */
+/* Connects strangers; half of them send the beginning of something that is not a greeting. */
 static void visit_as_strangers(int port, int *ret_fds)
 {
     struct address at = {.four = {.sin_family = AF_INET,
                                   .sin_port = htons((uint16_t)port),
                                   .sin_addr = {htonl(INADDR_LOOPBACK)}}};
     for (int i = 0; i < STRANGERS; i++) {
-        int64_t end = 0; /* rank 0 is on its way */
+        int64_t end = 0; /* rank 0 may not listen yet */
         while ((ret_fds[i] = address_connect(&at, INT64_MAX)) < 0) {
             assert_true(test_turn(&end));
         }
@@ -283,7 +284,7 @@ static void run_world(const char *host)
     expect_all_well(ranks);
 }
 
-/* A name with several addresses works with any of them that answers. */
+/* A name with several addresses works if any of them answers. */
 static void worlds_meet_over_both_families(void **state)
 {
     (void)state;
@@ -306,7 +307,7 @@ static void strangers_at_the_port_hold_nobody_up(void **state)
     close_all(strangers, STRANGERS);
 }
 
-/* Rank 1 leaves while it waits at the port for rank 2, and comes again when rank 2 is there. */
+/* Rank 1 leaves while it waits at the port for rank 2, and returns when rank 2 has arrived. */
 static void who_left_the_port_may_come_again(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Connections to an endpoint, said and unsaid. */
+/* Checks the connections that arrive at an endpoint, with a hello, with half of one, and
+ * without. */
 #include "comm/endpoint/arrivals.h"
 
 #include "base/testing/test.h"
@@ -34,7 +35,7 @@ static int connect_silently(const struct member *member)
     return fd;
 }
 
-/* One stranger says nothing and another half a hello; neither delays other connections. */
+/* One stranger sends nothing and another half a hello; neither delays other connections. */
 static void strangers_are_not_waited_for(void **state)
 {
     (void)state;
@@ -67,8 +68,8 @@ static bool is_readable(int fd)
     return poll(&p, 1, 0) == 1;
 }
 
-/* A thread that sleeps on the descriptor between two looks misses no connection, even if two speak
- * at once. */
+/* A thread that sleeps on the descriptor between two looks misses no connection, even if two send
+ * their hello at once. */
 static void two_that_speak_at_once_are_both_found(void **state)
 {
     (void)state;
@@ -98,7 +99,7 @@ static void two_that_speak_at_once_are_both_found(void **state)
     muster_endpoint_close(endpoint);
 }
 
-/* Another process still has the connection, as a child made by a bare clone() would. */
+/* Another process still has the connection open, as a child made by a bare clone() would. */
 static void who_left_rings_no_more(void **state)
 {
     (void)state;
@@ -120,8 +121,8 @@ static void who_left_rings_no_more(void **state)
     muster_endpoint_close(endpoint);
 }
 
-/* A process that gave up is not handed out, and when too many come, the silent ones are closed
- * first. */
+/* A connection whose process gave up is not returned, and if too many connections arrive, silent
+ * ones are closed first. */
 static void arrivals_are_bounded(void **state)
 {
     (void)state;
@@ -166,7 +167,7 @@ static void no_descriptor_is_left_for_what_was_passed(void **state)
     close(pair[1]);
 }
 
-/* A forked child does not answer for its parent, and does not form in its place. */
+/* A forked child does not answer for its parent, and cannot form a communicator in its place. */
 static void a_forked_child_listens_to_nobody(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Checks that a witness is no child, signal, descriptor or zombie that its process could notice,
- * and that it ends with its process. */
+/* Checks that the process sees no child, signal, descriptor or zombie of its witness, and that the
+ * witness ends with the process. */
 #include "comm/health/witness.h"
 
 #include "base/testing/test.h"
@@ -118,8 +118,7 @@ static void expect_end_of_witness(void (*end)(void))
     (void)kill(pid, SIGKILL);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     assert_true(ended);
-    assert_int_equal(waitpid(witness, NULL, 0), witness); /* it is our child now, because orphans
-                                                             become children of init */
+    assert_int_equal(waitpid(witness, NULL, 0), witness); /* we adopt it, as its subreaper */
 }
 
 static void be_killed(void)
@@ -155,7 +154,7 @@ static void *hold_and_release(void *unused)
     return unused;
 }
 
-/* Returns 0 if there is no such process. */
+/* Returns 0 if the process does not exist. */
 static pid_t parent_of(pid_t pid)
 {
     char path[64];
@@ -170,7 +169,7 @@ static pid_t parent_of(pid_t pid)
     return parent;
 }
 
-/* Runs in a forked child. Returns 0 if the child has, while it holds one, a witness that is its own
+/* Runs in a forked child. Returns 0 if the child's witness, while the child holds one, is its own
  * and not its parent's. */
 static int has_its_own(void)
 {
@@ -184,7 +183,8 @@ static int has_its_own(void)
     return !MAY_CLONE ? own : own <= 0 ? 3 : !ours ? 4 : witness_pid() != 0 ? 5 : 0;
 }
 
-/* This works also while another thread holds and releases its witness. */
+/* A forked child has its own witness, also while another thread of the parent holds and releases
+ * one. */
 static void a_forked_child_has_its_own(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Which message goes to which receive. */
+/* Checks which message is given to which receive. */
 #include "comm/messages/matching.h"
 
 #include "base/testing/test.h"
@@ -37,7 +37,7 @@ static void the_first_posted_receive_that_fits(void **state)
     for (size_t i = 0; i < sizeof tasks / sizeof tasks[0]; i++) {
         matching_post(&m, &tasks[i]);
     }
-    /* source, tag, the receive that gets it */
+    /* source, tag, the receive that gets the message */
     static const int come[][3] = {{2, 7, 1}, {2, 7, 2},   {1, 5, 0},
                                   {1, 5, 3}, {1, 6, ANY}, {1, 5, 4}};
     for (size_t i = 0; i < sizeof come / sizeof come[0]; i++) {
@@ -61,7 +61,7 @@ static void the_first_message_that_fits(void **state)
     queue(&m, 2, 5, "bb");
     queue(&m, 1, 6, "ccc");
     queue(&m, 1, 5, "dddd");
-    /* source, tag, length of what it gets; 0: nothing */
+    /* source, tag, length of the message that the receive gets (0: none) */
     static const int asked[][3] = {{3, ANY, 0}, {1, 6, 3},   {2, 6, 0},     {1, ANY, 1},
                                    {1, 5, 4},   {1, ANY, 0}, {ANY, ANY, 2}, {ANY, ANY, 0}};
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
@@ -72,7 +72,7 @@ static void the_first_message_that_fits(void **state)
         assert_true(asked[i][2] == 0 || out[asked[i][2] - 1] == 'a' + asked[i][2] - 1);
     }
     assert_int_equal(m.unexpected_bytes, 0);
-    queue(&m, 1, 1, "e"); /* the queue's end is known after its last was taken */
+    queue(&m, 1, 1, "e"); /* the queue's end is right after the last message was taken */
     assert_ptr_equal(m.unexpected, m.last_unexpected);
     matching_done(&m);
     assert_int_equal(m.unexpected_bytes, 0);

@@ -1,5 +1,5 @@
-/* Messages without a task: who takes one at once, and that a message which is left to the task's
- * steps is still there for them, in its order. */
+/* Messages without a task: which are sent or received at once, and that a message which is left to
+ * the task's steps is still available to them, in its order. */
 #include "comm/messages/message.h"
 #include "comm/messages/streams.h"
 
@@ -10,7 +10,7 @@ enum { MOST_BYTES = 12 * 1024 };
 
 static unsigned char in[MOST_BYTES], out[MOST_BYTES];
 
-/* Prepares a message from rank 0 to rank 1. */
+/* Prepares a message from rank 0 to rank 1: the send, or the receive. */
 static void prepare(struct pair *pair, int rank, size_t bytes, int tag, struct task *ret)
 {
     const struct muster_call call = {.struct_size = sizeof(struct muster_call),
@@ -26,7 +26,7 @@ static void prepare(struct pair *pair, int rank, size_t bytes, int tag, struct t
     call_begin(pair->ranks[rank].comm, ret);
 }
 
-/* Sends the message at once, or as one of several. */
+/* Sends the message at once, by the function for a single send or by the one for several. */
 static void send(struct pair *pair, size_t bytes, int tag, unsigned char first)
 {
     struct task task;
@@ -60,7 +60,7 @@ static void what_is_there_is_received_at_once(void **state)
     pair_open(&pair, false);
     for (size_t i = 0; i < 200; i++) {
         size_t bytes = sizes[i % (sizeof sizes / sizeof sizes[0])];
-        int tag = (int)(i % 2); /* the tag decides in which way send() sends */
+        int tag = (int)(i % 2); /* send() chooses the function by the tag */
         pair.ranks[0].comm->messages->streams[1].out.ahead = i / 2 % 2;
         memset(out, 0, sizeof out);
         prepare(&pair, 1, bytes, tag, &task);
@@ -78,16 +78,15 @@ static void what_is_for_another_receive_stays(void **state)
     struct task second, first;
     pair_open(&pair, false);
     prepare(&pair, 1, 100, 2, &second);
-    assert_false(message_receive_now(pair.ranks[1].comm, &second)); /* nothing has come */
+    assert_false(message_receive_now(pair.ranks[1].comm, &second)); /* nothing has arrived */
     send(&pair, 100, 1, 7);
     assert_false(message_receive_now(pair.ranks[1].comm, &second));
     send(&pair, 100, 2, 8);
-    assert_false(message_receive_now(pair.ranks[1].comm, &second)); /* it is not the next in its
-                                                                       stream */
+    assert_false(message_receive_now(pair.ranks[1].comm, &second)); /* not the next message */
     assert_int_equal(step(&pair, &second, NULL), 1);
     check(&second, 100, 2, 8);
     prepare(&pair, 1, 100, 1, &first);
-    assert_false(message_receive_now(pair.ranks[1].comm, &first)); /* it waits elsewhere */
+    assert_false(message_receive_now(pair.ranks[1].comm, &first)); /* it is in another queue */
     assert_int_equal(step(&pair, &first, NULL), 1);
     check(&first, 100, 1, 7);
     send(&pair, 50, 1, 9);

@@ -1,5 +1,6 @@
-/* Offered messages: each is read once out of its sender's memory, in its order; what cannot be read
- * comes through the second ring; and what was read of a sender that is gone does not count. */
+/* Offered messages: each is read once out of its sender's memory, in its order; a message that
+ * cannot be read comes through the second ring; and data that was read from a sender that is gone
+ * is not used. */
 #include "comm/messages/offer.h"
 
 #include "comm/algorithm/pair_test.h"
@@ -10,8 +11,7 @@
 #include <stdlib.h>
 
 enum {
-    LARGE = 300 * 1000, /* a reader needs two turns for it, and it is more than the second ring
-                           holds */
+    LARGE = 300 * 1000, /* a reader needs two turns for it, and it exceeds the second ring */
     SMALL = 1000,
     MOST = 8, /* messages */
     TURNS = 10000,
@@ -40,7 +40,7 @@ static void scene_open(struct scene *s, size_t offers_from_bytes)
     pair_open(&s->pair, false);
     for (int r = 0; r < 2; r++) {
         struct muster_comm *comm = s->pair.ranks[r].comm;
-        comm->oversubscribed = false; /* also where there is one processor */
+        comm->oversubscribed = false; /* also with one processor */
         message_open(comm);
         comm->messages->offers_from_bytes = offers_from_bytes; /* on any processor */
         comm->messages->offers_above_bytes = 0;
@@ -174,7 +174,7 @@ static void several_are_read_out_of_the_senders_memory(void **state)
     scene_close(&s);
 }
 
-/* Its sender copies in while its receiver copies out. */
+/* A message alone goes through the ring: its sender copies in while its receiver copies out. */
 static void one_alone_goes_through_the_ring(void **state)
 {
     (void)state;
@@ -198,8 +198,8 @@ static void start_from(struct scene *s, int first)
     check_all(s);
 }
 
-/* Data that is still in the sender's cache is faster through the ring, and sends that have ended do
- * not count any more. */
+/* A few messages go through the ring, which is faster for data that is still in the sender's cache.
+ * Sends that have ended do not count. */
 static void few_go_through_the_ring(void **state)
 {
     (void)state;
@@ -277,8 +277,7 @@ static void refuse_at(int number, int code)
     scene_close(&s);
 }
 
-/* The second read is in the middle of a message, the third is of another message. */
-/* Ranks that share processors need a context switch for each offer. */
+/* Where ranks share processors, each offer needs a context switch. */
 static void only_larger_ones_are_offered_where_processors_are_shared(void **state)
 {
     (void)state;
@@ -300,6 +299,7 @@ static void only_larger_ones_are_offered_where_processors_are_shared(void **stat
     pair_close(&pair);
 }
 
+/* The second read is in the middle of a message, the third is of another message. */
 static void what_cannot_be_read_comes_through_the_second_ring(void **state)
 {
     (void)state;
@@ -373,7 +373,8 @@ static void what_does_not_fit_its_receive_is_left_out(void **state)
     take_a_part(1);
 }
 
-/* The first message has arrived completely before its receive, the second in part. */
+/* The first message has arrived completely before its receive is started, the second one in
+ * part. */
 static void what_nobody_asked_for_is_kept(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
-/* Who is stepped when: in a lane of collectives the first alone, of messages all; what ends is
- * taken out wherever it stands, is told once, and lets the next one begin in the same turn. */
+/* Checks which requests of a lane are stepped: of collectives only the first, of messages all. A
+ * request that ends is removed wherever it is in the lane, its end is reported once, and the next
+ * one begins in the same turn. */
 #include "comm/progress/lane.h"
 
 #include "base/testing/test.h"
@@ -9,7 +10,7 @@
 
 enum { MOST = 8 };
 
-/* What a step of the n-th request returns, how often it was called, and what was reported of its
+/* What a step of request n returns, how often it was called, and what was reported about its
  * end. */
 static struct {
     int result, steps, told, code;
@@ -157,8 +158,7 @@ static void an_error_closes_the_communicator_for_all(void **state)
     all[0].result = MUSTER_EMISMATCH;
     all[1].result = 1;
     assert_int_not_equal(lane_try(comm, lane, false), 0);
-    expect_steps((int[]){1, 0}, 2); /* nothing is done any more with requests of a closed
-                                       communicator */
+    expect_steps((int[]){1, 0}, 2); /* requests of a closed communicator are not stepped */
     assert_int_equal(phase_code(&comm->life), MUSTER_EMISMATCH);
     assert_int_equal(all[0].code, MUSTER_EMISMATCH);
     assert_int_equal(muster_request_test(all[0].request, &err), MUSTER_EMISMATCH);

@@ -1,4 +1,5 @@
-/* Lanes, in a world of one: who steps what, in which order, and how often streams are looked at. */
+/* Checks lanes in a world of one rank: who steps which request, in which order, and how often
+ * streams are looked at. */
 #include "comm/progress/lane.h"
 
 #include "base/testing/test.h"
@@ -13,7 +14,7 @@
 enum { RECEIVES = 50, ROUNDS = 3000, EACH = 8 };
 
 static struct muster_comm *comm;
-static _Atomic int looks; /* at a stream */
+static _Atomic int looks; /* looks at a stream */
 
 bool __real_line_ring_take_header(struct stream_ring *ring, struct line_ring_end *end, void *ret);
 bool __wrap_line_ring_take_header(struct stream_ring *ring, struct line_ring_end *end, void *ret);
@@ -43,7 +44,7 @@ static struct lane *messages(void)
     return &comm->lanes[LANE_MESSAGES];
 }
 
-/* Makes a request, as muster_start does before the request is in its lane. */
+/* Makes a request as muster_start does, but does not append it. */
 static struct muster_request *make(enum muster_collective kind, int tag, int32_t *value)
 {
     struct muster_call call = {.struct_size = sizeof(struct muster_call),
@@ -62,8 +63,8 @@ static struct muster_request *make(enum muster_collective kind, int tag, int32_t
     return request;
 }
 
-/* Appends a request, as muster_start does, but without the progress thread, which would step it,
- * too. */
+/* Appends a request as muster_start does, but without the progress thread, which would also step
+ * it. */
 static struct muster_request *append(enum muster_collective kind, int tag, int32_t *value)
 {
     struct muster_request *request = make(kind, tag, value);
@@ -91,7 +92,7 @@ static void all_receives_look_once(void **state)
     }
 }
 
-/* They end in any order, also in the middle of the lane. */
+/* Messages end in any order, also in the middle of the lane. */
 static void messages_end_as_they_come(void **state)
 {
     (void)state;
@@ -119,7 +120,7 @@ static void messages_end_as_they_come(void **state)
     }
 }
 
-/* The holder of the lane steps it, and no other thread waits for that. */
+/* Only the holder of the lane steps it, and no other thread waits for the holder. */
 static void a_lane_has_one_holder(void **state)
 {
     (void)state;
@@ -151,7 +152,7 @@ static bool send_now(int32_t value)
     return lane_send_now(comm, &prepared);
 }
 
-/* It does so as long as there is room. */
+/* A small send ends when it is started, as long as the ring has room. */
 static void a_small_send_ends_with_its_start(void **state)
 {
     (void)state;
@@ -175,7 +176,7 @@ static void a_small_send_ends_with_its_start(void **state)
     }
 }
 
-/* A send in the lane that no thread has stepped yet keeps its place. */
+/* A send that no thread has stepped yet keeps its place in the lane. */
 static void a_send_at_once_goes_behind_those_before(void **state)
 {
     (void)state;
@@ -204,7 +205,7 @@ static void *hold_and_step(void *unused)
     return NULL;
 }
 
-/* Starts some receives and the sends for them, as the holder of the lane if possible, and waits for
+/* Starts EACH receives and the sends for them, as the holder of the lane if possible, and waits for
  * all. */
 static void exchange_with_self(int round)
 {

@@ -1,6 +1,7 @@
-/* Where the kernel, or a container's filter of system calls, has no membarrier, every call pays for
- * the order that abort relies on, and none takes a fast path without it. Where it has one, the
- * kernel is asked before others wait. */
+/* Checks calls with and without membarrier. Where the kernel, or a container's filter of system
+ * calls, does not have it, every call pays for the order that abort relies on, and no call takes a
+ * fast path without that order. Where it exists, a process registers for it before others wait for
+ * the process. */
 #include "comm/progress/progress.h"
 
 #include "base/testing/test.h"
@@ -17,7 +18,7 @@
 
 enum { UNORDERED = 0, ORDERED = 1, BROKEN = 2 };
 
-/* Runs in a child, because the filter cannot be removed. code 0: no filter. */
+/* Runs in a child, because the filter cannot be removed. If `code` is 0, there is no filter. */
 static int form_and_abort(int code)
 {
     struct muster_comm_options alone;
@@ -44,7 +45,7 @@ static bool has_registered(void)
     return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
-/* Returns whether this process is registered after it has opened an endpoint; code is not used. */
+/* Returns whether this process is registered once it has opened an endpoint. `code` must be 0. */
 static int open_endpoint(int code)
 {
     struct muster_endpoint *endpoint;

@@ -1,4 +1,5 @@
-/* Requests: who is told of a call's end, how often, and whose a request is then. */
+/* Checks requests: which function is told that a call has ended, how often, and who owns the
+ * request then. */
 #include "comm/progress/request.h"
 
 #include "base/testing/test.h"
@@ -52,7 +53,8 @@ static void who_asked_last_is_told_once(void **state)
     }
 }
 
-/* Its memory is used again after its end, but not before. */
+/* A request that its user has freed still ends. Its memory is used again after that, but not
+ * before. */
 static void what_its_user_has_left_ends_all_the_same(void **state)
 {
     (void)state;

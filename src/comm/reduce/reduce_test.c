@@ -1,5 +1,5 @@
-/* The kernels of all instruction sets give the same bits, and the 16-bit formats round as IEEE
- * says. */
+/* Checks that the kernels of all instruction sets give the same bits, and that the 16-bit formats
+ * are rounded as IEEE 754 requires. */
 #include "comm/reduce/reduce.h"
 
 #include "base/testing/test.h"
@@ -46,7 +46,8 @@ static void reduce(reduce_fn fn, enum muster_type type, void *out, int n, int di
         sources[s] = data[s];
         for (int i = 0; i < COUNT; i++) {
             seed = seed * 6364136223846793005u + 1442695040888963407u;
-            /* the exponents are not so large that sums become NaN, whose bits are not defined */
+            /* The exponents are small enough that no sum becomes NaN, whose bits are not
+             * defined. */
             data[s][i] = type >= MUSTER_F16 ? seed & 0xbfffbfffbfffbfffu : seed;
         }
     }
@@ -92,12 +93,12 @@ static void other_kernels_are_the_reduce_with_more_written(void **state)
                 size_t bytes = COUNT * muster_type_bytes((enum muster_type)type);
                 plain(once, sources, 2, COUNT, 1);
                 memcpy(second, right, sizeof second);
-                tables[w].twin(first, second, left, second, COUNT); /* over a source */
+                tables[w].twin(first, second, left, second, COUNT); /* second is a source */
                 assert_memory_equal(once, first, bytes);
                 assert_memory_equal(once, second, bytes);
                 memcpy(first, left, sizeof first);
                 memcpy(second, right, sizeof second);
-                tables[w].swap(first, second, first, second, left, COUNT); /* over both */
+                tables[w].swap(first, second, first, second, left, COUNT); /* both are sources */
                 assert_memory_equal(once, first, bytes);
                 assert_memory_equal(left, second, bytes);
             }

@@ -1,4 +1,4 @@
-/* A region is read whole, of one version, or not at all. */
+/* Checks that a region is read completely and of one version, or not at all. */
 #include "comm/region/region.h"
 
 #include "base/testing/test.h"
@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Two threads read BYTES, one reads FEW_BYTES. */
+/* BYTES are read by two threads, FEW_BYTES by one. */
 enum { BYTES = 5000001, FEW_BYTES = 4000000, OWNERS = 3 };
 
 static bool threads_refused;
@@ -134,8 +134,8 @@ static void a_closed_owner_is_named(void **state)
     assert_int_equal(err.rank, 1);
 }
 
-/* The child of a process with threads reads with one thread, because the sanitizers allow no other
- * there. */
+/* The child of a process with threads reads with one thread, because the sanitizers allow no second
+ * thread in it. */
 static void a_process_outside_reads(void **state)
 {
     struct owners *o = *state;
@@ -152,8 +152,8 @@ static void a_process_outside_reads(void **state)
 
 /* ---- pieces that the reader copies out of the owners' memory ---- */
 
-/* After a place of an owner was of no use, all later pieces of this owner come by the connection,
- * and all bytes are correct. */
+/* If a copy from an owner's memory fails, all later pieces of this owner come through the
+ * connection, and all bytes are correct. */
 static void a_place_that_is_of_no_use_costs_no_byte(void **state)
 {
     static const struct {
@@ -161,7 +161,7 @@ static void a_place_that_is_of_no_use_costs_no_byte(void **state)
         size_t missing_bytes;
     } table[] = {
         {1, EPERM, 0}, {1, ENOSYS, 0}, {2, ESRCH, 0}, {3, EFAULT, 0},
-        {1, 0, 0},     {4, 0, 0},      {0, 0, 1000}, /* all are too short */
+        {1, 0, 0},     {4, 0, 0},      {0, 0, 1000}, /* all reads are too short */
     };
     struct owners *o = *state;
     struct muster_err err = MUSTER_ERR_INIT;
@@ -181,7 +181,8 @@ static void a_place_that_is_of_no_use_costs_no_byte(void **state)
     remote_reads.missing_bytes = 0;
 }
 
-/* For example an owner on another host: its process ids are not used. */
+/* The process ids of an owner on another host are not used, so all data comes through the
+ * connection. */
 static void of_an_owner_elsewhere_the_connection_brings_all(void **state)
 {
     (void)state;
@@ -202,7 +203,7 @@ static void of_an_owner_elsewhere_the_connection_brings_all(void **state)
     muster_region_close(region);
 }
 
-/* If this process has no descriptor left, that says nothing about the owners. */
+/* That this process has no descriptor left says nothing about the owners. */
 static void without_descriptors_no_owner_is_blamed(void **state)
 {
     struct owners *o = *state;
@@ -218,8 +219,7 @@ static void without_descriptors_no_owner_is_blamed(void **state)
     assert_non_null(strstr(err.text, "ulimit"));
 }
 
-/* For example at the end of a forked program that cleans up: the child does not own its parent's
- * region. */
+/* A forked child may clean up when it ends, but it does not own its parent's region. */
 static void a_forked_child_closes_nothing(void **state)
 {
     struct owners *o = *state;
@@ -279,9 +279,9 @@ static void pieces_are_one_row_of_bytes(void **state)
     memset(o->read, 1, BYTES);
     assert_int_equal(read_cut(o, ours, 2, &err), 0);
     assert_memory_equal(o->read, o->state[0], bytes);
-    assert_int_equal(o->read[bytes], 1); /* nothing beyond it */
+    assert_int_equal(o->read[bytes], 1); /* nothing is written beyond */
     memset(o->read, 1, BYTES);
-    (void)cut(o->read, theirs, 7); /* many there, and many here */
+    (void)cut(o->read, theirs, 7); /* many pieces on both sides */
     assert_int_equal(read_cut(o, theirs, ODD_PIECES, &err), 0);
     assert_memory_equal(o->read, o->state[0], bytes);
 }
@@ -304,7 +304,7 @@ static int enough(void *context)
     return *(int *)context;
 }
 
-/* The owner is a process that does not answer: no thread serves the listening socket. */
+/* The owner does not answer: no thread serves its listening socket. */
 static void a_read_can_be_interrupted(void **state)
 {
     struct owners *o = *state;
@@ -352,7 +352,7 @@ static struct region_read read_partly_silent(struct owners *o, struct partly_sil
                                 .timeout_ms = test_limit_ms()};
 }
 
-/* Whether all pieces have been read but the one that the silent owner was asked for. */
+/* Returns whether at most one piece is missing: the one that the silent owner was asked for. */
 static int is_all_but_one_read(void *context)
 {
     const volatile char *read = context;
@@ -411,7 +411,7 @@ static void receive_all(int fd, void *to, size_t bytes)
     }
 }
 
-/* The reader asks for more than sockets hold and takes nothing, as a reader does that waits for
+/* The reader asks for more than sockets can hold and receives nothing, like a reader that waits for
  * another owner. Other readers do not wait for it, and it is not disconnected. */
 static void a_reader_that_waits_holds_nobody_up(void **state)
 {
@@ -439,7 +439,7 @@ enum { STAMPED = 2 };
 
 struct stamped {
     struct muster_endpoint *endpoints[STAMPED];
-    char byte; /* the state */
+    char byte; /* the region's contents */
 };
 
 static int accept_reader(struct muster_endpoint *endpoint)
@@ -470,7 +470,8 @@ static bool answer_question(int fd, const struct region_ask *ask, const char *st
            send(fd, state, (size_t)ask->bytes, MSG_NOSIGNAL) == (ssize_t)ask->bytes;
 }
 
-/* The first owner has the only piece. No stamp is sent before both owners are asked for it. */
+/* Serves both owners; the first one has the only piece. It answers the last questions, for the
+ * stamps, only when both owners have been asked. */
 static void *wait_for_both_questions(void *context)
 {
     const struct stamped *s = context;
@@ -533,8 +534,8 @@ __attribute__((no_sanitize("thread"))) static void wait_until_written(const vola
     }
 }
 
-/* This test is the second owner. It answers only when the first owner's piece has been read, and
- * its memory has then been written and shown as the same version again. */
+/* This test is the second owner. It answers only after the first owner's piece has been read and
+ * the first owner has shown its memory again, as the same version. */
 static void the_same_version_again_is_another(void **state)
 {
     struct owners *o = *state;
@@ -564,7 +565,7 @@ static void the_same_version_again_is_another(void **state)
     assert_int_equal(fcntl(fd, F_SETFL, 0), 0);
     assert_int_equal(send(fd, &answer, sizeof answer, 0), sizeof answer);
     assert_int_equal(send(fd, o->state[0], REGION_PIECE_BYTES, 0), REGION_PIECE_BYTES);
-    answer.bytes = 0; /* the question at the end */
+    answer.bytes = 0; /* the answer to the question at the end */
     answer.checksum = region_checksum(o->state[0], 0);
     assert_int_equal(send(fd, &answer, sizeof answer, MSG_NOSIGNAL), sizeof answer);
     pthread_join(thread, NULL);
@@ -577,7 +578,7 @@ static void the_same_version_again_is_another(void **state)
 
 /* ---- an owner that dies ---- */
 
-/* Says which member it is. When it is told to, it has a child and says which process that is. */
+/* Sends its member. When it is told to, it forks a child and sends the child's process id. */
 static void own_and_have_a_child(int from, int to)
 {
     static char memory[100], byte;
@@ -597,8 +598,8 @@ static void own_and_have_a_child(int from, int to)
     _exit(0);
 }
 
-/* For example workers that load data: the descriptors that a child inherits must not look as if its
- * parent lived. */
+/* The child may be a worker that loads data: the descriptors that it inherits must not look as if
+ * its parent were alive. */
 static void a_dead_owner_is_named_though_its_child_lives(void **state)
 {
     (void)state;
@@ -641,7 +642,8 @@ struct training {
     _Atomic int over;
 };
 
-/* Readers may see the change while they read, and must not accept the data: this race is intended.
+/* Readers may see the change while they read, and must not accept the data, so this race is
+ * intended.
  */
 __attribute__((no_sanitize("thread"))) static void overwrite(volatile char *memory, char value)
 {
@@ -650,8 +652,8 @@ __attribute__((no_sanitize("thread"))) static void overwrite(volatile char *memo
     }
 }
 
-/* Every version fills the memory with its own byte, and stays for a while; longer each time, so
- * that in the end a slow machine reads a whole version. */
+/* Fills the memory with another byte for each version. Later versions are kept longer, so that in
+ * the end even a slow machine reads a whole version. */
 static void *train(void *context)
 {
     struct training *t = context;
@@ -679,7 +681,7 @@ static void a_read_is_of_one_version(void **state)
         uint64_t version = atomic_load(&t.version);
         int r = read_all(o, version, &err);
         assert_true(r == 0 || r == MUSTER_ECONFLICT);
-        if (r == 0) { /* each byte is equal to the one before it */
+        if (r == 0) { /* all bytes are equal */
             assert_true(o->read[0] == (char)version);
             assert_memory_equal(o->read + 1, o->read, BYTES - 1);
             good++;

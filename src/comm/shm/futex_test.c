@@ -1,4 +1,4 @@
-/* Sleeping where the kernel, or a container's filter of system calls, has no futex_waitv. */
+/* Checks sleeping where the kernel, or a container's filter of system calls, has no futex_waitv. */
 #include "comm/shm/futex.h"
 
 #include "base/testing/test.h"

@@ -1,4 +1,5 @@
-/* Streams of lines: what is published, room, the end of the memory, and two threads. */
+/* Checks streams of lines: what is published, how much fits, the end of the memory, and two
+ * threads. */
 #include "comm/shm/line_ring.h"
 
 #include "base/testing/test.h"
@@ -18,7 +19,7 @@ static int begin(void **state)
     return 0;
 }
 
-/* Returns the byte at this place of a stream; lines and blocks differ. */
+/* Returns the byte at this place of a stream; the bytes of lines and of blocks differ. */
 static char byte_at(size_t at)
 {
     return (char)(at * 31 + at / SEGMENT_LINE * 7 + at / LINE_RING_BLOCK_BYTES * 3);
@@ -47,7 +48,7 @@ static void what_fits_is_taken_as_a_whole(void **state)
 {
     (void)state;
     static const char data[STREAM_BYTES];
-    static const size_t most = STREAM_BYTES - 2 * SEGMENT_LINE; /* its header, the next one's */
+    static const size_t most = STREAM_BYTES - 2 * SEGMENT_LINE; /* without it and the next header */
     assert_true(line_ring_fits(&ring, &out, 0));
     assert_true(line_ring_fits(&ring, &out, most));
     assert_false(line_ring_fits(&ring, &out, most + 1));
@@ -94,7 +95,7 @@ static void a_message_without_data(void **state)
     assert_false(line_ring_take_header(&ring, &in, read));
 }
 
-/* Old data in the place of the next header is not taken for a header, even if every word of it
+/* Old data in the place of the next header does not count as a header, even if every word of it
  * looks like one. */
 static void old_data_is_no_header(void **state)
 {
@@ -104,7 +105,7 @@ static void old_data_is_no_header(void **state)
     for (size_t lines = 1; lines < 4; lines++) {
         begin(NULL);
         size_t bytes = STREAM_BYTES - (lines + 2) * SEGMENT_LINE;
-        /* Puts the stamp of each line into that line, one lap ahead. */
+        /* Fills each line with the stamp that its header would have one lap later. */
         for (size_t i = 0; i < bytes / sizeof *data; i++) {
             data[i] = STREAM_BYTES + (i / 8 + 1) * SEGMENT_LINE + 1;
         }
@@ -130,7 +131,7 @@ static void old_data_is_no_header(void **state)
     }
 }
 
-/* The ring takes as much as it holds, except a line, which is cleared after a message. */
+/* The ring takes data until it is full, except for one line, which is cleared after a message. */
 static void a_full_ring_takes_no_more(void **state)
 {
     (void)state;
@@ -145,11 +146,11 @@ static void a_full_ring_takes_no_more(void **state)
     assert_int_equal(sum, STREAM_BYTES - SEGMENT_LINE);
     assert_true(line_ring_take_header(&ring, &in, read));
     assert_int_equal(line_ring_get(&ring, &in, block, SEGMENT_LINE, true), SEGMENT_LINE);
-    /* The header's line is free again, too. */
+    /* The line of the header is free again, too. */
     assert_int_equal(line_ring_put(&ring, &out, block, sizeof block), SEGMENT_LINE);
     assert_int_equal(line_ring_put(&ring, &out, block, sizeof block), SEGMENT_LINE);
     line_ring_publish(&ring, &out, false);
-    /* A line that was read only in part is not free yet; the writer that has looked looks again. */
+    /* A line that was read only in part is not free yet; a writer that has looked looks again. */
     assert_int_equal(line_ring_put(&ring, &out, block, 1), 0);
     assert_int_equal(line_ring_get(&ring, &in, block, 10, true), 10);
     assert_int_equal(line_ring_put(&ring, &out, block, 1), 0);
@@ -159,13 +160,13 @@ static void a_full_ring_takes_no_more(void **state)
 
 enum { STREAM = 3000000 };
 
-/* Returns message lengths from 1 byte up to some blocks. */
+/* Returns message lengths from 1 byte to several blocks. */
 static size_t length_of(size_t message)
 {
     return message * message * 37 % (3 * LINE_RING_BLOCK_BYTES) + 1;
 }
 
-/* Both ends go round in the part of the memory that they use. */
+/* Both ends wrap around within the part of the memory that they use. */
 static void a_part_of_the_ring_is_a_ring(void **state)
 {
     (void)state;
@@ -196,7 +197,8 @@ static void a_part_of_the_ring_is_a_ring(void **state)
     }
 }
 
-/* Also across the end of the memory, and mixed with messages in parts. */
+/* Messages are written and taken as a whole, also across the end of the memory, and mixed with
+ * messages that are written in parts. */
 static void whole_messages_are_written_and_taken(void **state)
 {
     (void)state;
@@ -247,7 +249,7 @@ static void what_has_no_room_is_not_written(void **state)
     assert_true(line_ring_write(&ring, &out, header, data, sizeof data));
 }
 
-/* Some of the lines are behind the end of the memory; and unread data is not changed. */
+/* Fetching lines changes nothing: not unread data, and not lines beyond the end of the memory. */
 static void lines_that_are_fetched_ahead_are_not_changed(void **state)
 {
     (void)state;
@@ -315,7 +317,7 @@ static void two_threads_pass_all_bytes(void **state)
             line_ring_take(&ring, &in, data, bytes, message % 2);
         }
         for (size_t done = whole ? bytes : 0, n; done < bytes; done += n) {
-            /* Does not always take all that is available. */
+            /* Sometimes takes only a part of what is available. */
             size_t wanted = message % 3 ? bytes - done : (bytes - done + 1) / 2;
             n = line_ring_get(&ring, &in, data + done, wanted, message % 2);
             if (n == 0) {

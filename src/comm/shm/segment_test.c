@@ -1,4 +1,4 @@
-/* A kernel that refuses what the segment needs: what is said then. */
+/* Checks the error message if the kernel refuses what a segment needs. */
 #include "comm/shm/segment.h"
 
 #include "base/testing/test.h"

@@ -1,4 +1,5 @@
-/* A communicator opens, closes and quiesces once each, by one thread of all that try. */
+/* Checks that a communicator opens, closes and quiesces once each, by one of the threads that
+ * try. */
 #include "comm/state/phase.h"
 
 #include <muster/err.h>
@@ -122,7 +123,7 @@ static void a_call_of_several_ends_within_them(void **state)
     use_enter(&use, COMM_IN_SEVERAL);
     use_enter(&use, COMM_IN_CALL);
     assert_int_equal(use, COMM_IN_CALL_OF_SEVERAL);
-    use_enter(&use, COMM_IN_CALL); /* a fast path that goes on as a task */
+    use_enter(&use, COMM_IN_CALL); /* a fast path that continues as a task */
     use_leave(&use, COMM_IN_CALL);
     assert_int_equal(use, COMM_IN_SEVERAL);
     use_leave(&use, COMM_IN_SEVERAL);

@@ -1,4 +1,5 @@
-/* What is said of types, operations and calls: names, sizes, and what overlaps. */
+/* Checks names and sizes of types, operations and calls, and which calls have overlapping
+ * buffers. */
 #include "comm/state/types.h"
 
 #include "base/testing/test.h"
@@ -57,12 +58,12 @@ static void a_total_that_overflows_is_the_most(void **state)
     assert_int_equal(types_total(counts, 2), SIZE_MAX - 1);
     assert_int_equal(types_total(counts, 3), SIZE_MAX);
     assert_int_equal(types_total(counts, 4), SIZE_MAX);
-    assert_int_equal(types_total(counts, 5), SIZE_MAX); /* and not what is left of it */
+    assert_int_equal(types_total(counts, 5), SIZE_MAX); /* not the wrapped sum */
 }
 
 enum { COUNT = 4, SIZE = 3, RANK = 1 };
 
-/* Whether the output overlaps the input if it lies `by` elements behind it, or before it. */
+/* Returns whether the output overlaps the input if it is `by` elements behind it, or before it. */
 static bool overlaps(struct prepared call, int by)
 {
     static float memory[64];
@@ -72,14 +73,14 @@ static bool overlaps(struct prepared call, int by)
     return types_is_in_place(&call, RANK, SIZE);
 }
 
-/* Checks where the output begins and stops to overlap the input, at both ends. */
+/* Checks at which element the output begins and ceases to overlap the input, at both ends. */
 static void overlap_is_seen_to_the_element(void **state)
 {
     (void)state;
     static const size_t counts[] = {2, 3, 4};
     static const struct {
         struct prepared call;
-        int in, out; /* elements of input and output */
+        int in, out; /* number of elements */
     } calls[] = {
         {{.kind = MUSTER_ALL_REDUCE, .count = COUNT}, COUNT, COUNT},
         {{.kind = MUSTER_REDUCE, .count = COUNT}, COUNT, COUNT},
@@ -88,7 +89,7 @@ static void overlap_is_seen_to_the_element(void **state)
         {{.kind = MUSTER_ALL_GATHER, .count = COUNT}, COUNT, COUNT * SIZE},
         {{.kind = MUSTER_GATHER, .count = COUNT}, COUNT, COUNT * SIZE},
         {{.kind = MUSTER_ALL_TO_ALL, .count = COUNT}, COUNT * SIZE, COUNT * SIZE},
-        {{.kind = MUSTER_ALL_GATHER, .out_counts = counts}, 3, 9}, /* its own: counts[RANK] */
+        {{.kind = MUSTER_ALL_GATHER, .out_counts = counts}, 3, 9}, /* the input has counts[RANK] */
         {{.kind = MUSTER_ALL_TO_ALL, .in_counts = counts, .out_counts = counts}, 9, 9},
     };
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {

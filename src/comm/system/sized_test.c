@@ -1,5 +1,5 @@
-/* Structs of programs that were compiled with an older or a newer muster: each ends where a page
- * begins that may not be touched. */
+/* Checks structs of programs that were compiled with an older or a newer muster. Each struct ends
+ * at the beginning of a page that must not be touched. */
 #include "comm/system/sized.h"
 
 #include "base/testing/test.h"
@@ -32,7 +32,7 @@ static int tear_down(void **state)
     return munmap(g->pages, 2 * g->page_bytes);
 }
 
-/* Returns the first size_bytes of a struct, with nothing behind them. */
+/* Returns a copy of the first size_bytes of a struct, with nothing behind them. */
 static void *cut(const struct guarded *g, const void *whole, size_t size_bytes)
 {
     char *at = g->pages + g->page_bytes - size_bytes;
@@ -278,8 +278,7 @@ static void the_library_says_its_version(void **state)
     (void)snprintf(text, sizeof text, "%d.%d.%d", MUSTER_VERSION_MAJOR, MUSTER_VERSION_MINOR,
                    MUSTER_VERSION_PATCH);
     assert_string_equal(muster_version_string(), text);
-    assert_string_equal(muster_version_string(), MUSTER_VERSION); /* the version in
-                                                                     CMakeLists.txt */
+    assert_string_equal(muster_version_string(), MUSTER_VERSION); /* as in CMakeLists.txt */
     assert_int_equal(muster_version(), MUSTER_VERSION_NUMBER);
 }
 

@@ -1,4 +1,4 @@
-/* Channels and links end once, and never come back. */
+/* Checks that channels and links end once, and never become active again. */
 #include "comm/tcp/ending.h"
 
 #include "base/testing/test.h"
