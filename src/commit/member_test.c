@@ -1,4 +1,5 @@
-/* The member's table: traces of events, and the effects that each gives, by the rules of member.h.
+/* Checks the table of the member: traces of events, and the effects of each event, by the rules of
+ * member.h.
  *
  * Effects are written as "ENTER 1, BARRIER 1"; a number is a version. */
 #include "base/testing/test.h"
@@ -37,7 +38,7 @@ static void expect(struct commit_member *m, struct commit_event event, const cha
 
 #define EVENT(event, ...) ((struct commit_event){.kind = COMMIT_##event, __VA_ARGS__})
 
-/* Returns a member in generation 1, which began with version 0, with the state. */
+/* Returns a member that is in generation 1, which began with version 0, and that has the state. */
 static struct commit_member working(void)
 {
     struct commit_member m;
@@ -108,11 +109,10 @@ static void what_was_prepared_follows_the_decision(void **state) /* rule 7 */
     assert_int_equal(m.version, 0);
     m = closed();
     expect(&m, EVENT(OPEN, .term = 1, .generation = 2, .version = 2), "FAIL 2");
-    m = closed(); /* 11: no member has the state, according to the coordinator, and this member has
-                     it */
+    m = closed(); /* rule 11: no member has the state, says the coordinator, but this one has it */
     expect(&m, EVENT(OPEN, .term = 1, .generation = 2, .version = 0, .restore = true), "FAIL");
     m = closed();
-    expect(&m, EVENT(OPEN, .term = 1, .generation = 1), ""); /* not newer */
+    expect(&m, EVENT(OPEN, .term = 1, .generation = 1), ""); /* not a newer generation */
 }
 
 static void a_joiner_prepares_only_with_the_state(void **state) /* rule 8 */

@@ -1,9 +1,10 @@
-/* The decision: a table of what was reported, and what follows. */
+/* Checks the decision as a table: what was reported, and what is decided. */
 #include "base/testing/test.h"
 #include "commit/tally.h"
 
 /* P3: reported, loaded, prepared at version 3. W3: reported, loaded. J3: reported, without state.
- * Capital letters are alive; p, w, j have reported and gone. ?: awaited; S: silent; D: dead. */
+ * Capital letters: the member is alive; p, w, j: it has reported and is gone. ?: its report is
+ * awaited; S: it is silent; D: it is dead, without a report. */
 static enum commit_verdict decide(const char *votes, uint64_t *ret_base)
 {
     struct commit_tally tally = {0};
