@@ -1,5 +1,5 @@
-/* A job whose Master is the coordinator of its Workers, and the names that ElasticDL gives its
- * pods. */
+/* Checks a job whose Master is the coordinator of its Workers, and the names that ElasticDL gives
+ * to its pods. */
 #include "control/scene.h"
 #include "job/annotations.h"
 #include "job/job.h"
@@ -46,12 +46,12 @@ static void pods_are_called_as_elasticdl_calls_them(void **state)
     assert_int_equal(count(&s, "create pod elasticdl-mnist-master\n"), 1);
     assert_int_equal(count(&s, "create pod mnist-edljob-worker-0\n"), 1);
     assert_int_equal(count(&s, "create pod mnist-edljob-worker-1\n"), 1);
-    assert_int_equal(count(&s, "create service mnist-master-0\n"), 1); /* as others find it */
+    assert_int_equal(count(&s, "create service mnist-master-0\n"), 1); /* others look this up */
     assert_int_equal(count(&s, "create service mnist-worker-1\n"), 1);
     add_pod(&s, "Master", 0, "Running");
     add_pod(&s, "Worker", 0, "Running");
     add_pod(&s, "Worker", 1, "Running");
-    step(&s); /* their names identify them again */
+    step(&s); /* the names identify the pods */
     assert_int_equal(count(&s, "create"), 0);
     assert_int_equal(count(&s, "delete"), 0);
     assert_true(holds(&s, "Running"));
@@ -98,7 +98,8 @@ static char *env_of(json_t *job, const char *role, int index)
     return copy;
 }
 
-/* Contract 15: no RANK, WORLD_SIZE or MASTER_ADDR, which would make a process group of 3. */
+/* Contract 15: Workers have no RANK, WORLD_SIZE or MASTER_ADDR, which would make a process group of
+ * 3. */
 static void workers_have_no_ranks(void **state)
 {
     (void)state;
@@ -117,8 +118,8 @@ static void workers_have_no_ranks(void **state)
     json_decref(job);
 }
 
-/* Deleted, or evicted by its node: the next pod has the same name, and reads the journal if that
- * outlives the pod. */
+/* If a coordinator's pod was deleted, or evicted by its node, the next pod has the same name, and
+ * reads the journal if the journal outlives the pod. */
 static void a_coordinator_whose_pod_is_gone_is_made_again(void **state)
 {
     (void)state;
@@ -157,7 +158,7 @@ static void a_killed_worker_is_made_again_and_the_job_goes_on(void **state)
     assert_false(holds(&s, "Failed"));
     json_array_remove(s.pods, 2);
     step(&s);
-    assert_int_equal(count(&s, "create pod mnist-edljob-worker-1\n"), 1); /* the first at once */
+    assert_int_equal(count(&s, "create pod mnist-edljob-worker-1\n"), 1); /* without a delay */
     close_scene(&s);
 }
 
@@ -175,8 +176,8 @@ static void relaunches_are_bounded(void **state)
     close_scene(&s);
 }
 
-/* backoffLimit does not count them: each Worker is created again, and the next crash is the first
- * that counts. */
+/* backoffLimit does not count preemptions: each Worker is created again, and the next crash is the
+ * first that counts. */
 static void preempted_workers_cost_no_try(void **state)
 {
     (void)state;
@@ -203,7 +204,7 @@ static void preempted_workers_cost_no_try(void **state)
     close_scene(&s);
 }
 
-/* ElasticDL continues with one worker less, for ever, and reports nothing. */
+/* ElasticDL would continue with one worker less, for ever, and report nothing. */
 static void an_error_of_the_users_program_fails_the_job(void **state)
 {
     (void)state;
@@ -241,7 +242,8 @@ static void end_coordinator(struct scene *s)
     doc_set_text(json_array_get(s->pods, 0), "status.phase", "Succeeded");
 }
 
-/* The coordinator's end is the job's end, but Workers that evaluate then get their time. */
+/* The job ends when its coordinator has ended, but Workers that evaluate after that get the time
+ * for it. */
 static void the_coordinators_end_is_the_jobs_when_workers_have_ended(void **state)
 {
     (void)state;
@@ -262,13 +264,14 @@ static void the_coordinators_end_is_the_jobs_when_workers_have_ended(void **stat
     close_scene(&s);
 }
 
-/* They left their loops, or never began one: exit code 0 does not end a job that is not trained. */
+/* Workers that left their loops, or never began one, have exit code 0, but this does not end a job
+ * that is not trained. */
 static void workers_that_all_end_before_the_coordinator_have_left_the_job(void **state)
 {
     (void)state;
     struct scene s;
     open_running(&s, 2, "ExitCode", "{'cleanPodPolicy': 'Running'}");
-    end_worker(&s, 0, 0); /* each one a second after the job's start */
+    end_worker(&s, 0, 0); /* each Worker ends 1 s after the job's start */
     step(&s);
     s.now_s = 3600;
     step(&s);
@@ -289,7 +292,7 @@ static void workers_that_all_end_before_the_coordinator_have_left_the_job(void *
     close_scene(&s);
 }
 
-/* All is trained: a Worker that is killed in its evaluation does no harm if another one has
+/* After the training, a Worker that is killed while it evaluates does no harm if another one has
  * evaluated; a program that fails is reported. */
 static void a_workers_end_after_the_training(void **state)
 {
@@ -314,7 +317,8 @@ static void a_workers_end_after_the_training(void **state)
     }
 }
 
-/* After scale-up, or when a pod is lost, if all is done. */
+/* When everything is trained, no Worker is created, neither after a scale-up nor in place of a lost
+ * pod. */
 static void no_worker_is_made_after_the_training(void **state)
 {
     (void)state;
@@ -331,8 +335,8 @@ static void no_worker_is_made_after_the_training(void **state)
     close_scene(&s);
 }
 
-/* A killed coordinator is restarted in its pod, which keeps the journal: OnFailure. After an exit
- * code of its own the pod can only restart it. */
+/* A killed coordinator is restarted in its pod (OnFailure), which keeps the journal. After an exit
+ * code of its own the pod still restarts it, so the job fails. */
 static void a_killed_coordinator_comes_back_and_one_that_failed_does_not(void **state)
 {
     (void)state;
@@ -351,12 +355,12 @@ static void a_killed_coordinator_comes_back_and_one_that_failed_does_not(void **
         step(&s);
         assert_int_equal(holds(&s, "Failed"), table[i].fails);
         assert_int_equal(count(&s, "its coordinator failed: record 41."), table[i].fails ? 1 : 0);
-        assert_int_equal(count(&s, "First failure"), 0); /* the coordinator's was first */
+        assert_int_equal(count(&s, "First failure"), 0); /* the coordinator failed first */
         close_scene(&s);
     }
 }
 
-/* Returns the coordinator's container as the step makes it. */
+/* Returns the coordinator's container as a step creates it. */
 static json_t *made_master(struct scene *s)
 {
     struct control_effects fx = effects_of(s);
@@ -376,7 +380,7 @@ static json_t *made_master(struct scene *s)
     return container;
 }
 
-/* For clusters where containers may have rules of their own. */
+/* Clusters may support restart rules of containers. */
 static void only_a_killed_coordinator_is_started_again_in_its_pod(void **state)
 {
     (void)state;
@@ -398,7 +402,7 @@ static void only_a_killed_coordinator_is_started_again_in_its_pod(void **state)
     }
 }
 
-/* Its pod ends with it, and is not created again; after an eviction it is. */
+/* A pod whose coordinator failed ends, and is not created again; after an eviction it is. */
 static void a_coordinator_that_failed_is_not_made_again(void **state)
 {
     (void)state;
@@ -426,7 +430,7 @@ static void a_coordinator_that_failed_is_not_made_again(void **state)
     }
 }
 
-/* The two may end in any order: the coordinator's message says why. */
+/* The Worker and the coordinator may end in any order: the coordinator's message has the reason. */
 static void a_worker_that_was_told_of_the_jobs_failure_waits_for_the_coordinators_end(void **state)
 {
     (void)state;

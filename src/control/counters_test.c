@@ -1,4 +1,5 @@
-/* What is counted lies in the status: one entry a replica, once each, whatever is seen again. */
+/* Checks the counters in the status: they have one entry for each replica, and count each failure
+ * once, however often it is seen. */
 #include "control/counters.h"
 #include "control/scene.h"
 
@@ -43,7 +44,7 @@ static void one_write_tells_all(void **state)
     close_scene(&s);
 }
 
-/* These need more room than an annotation has (256 KiB). */
+/* 2,000 entries need more room than an annotation has (256 KiB). */
 static void two_thousand_replicas_may_fail(void **state)
 {
     (void)state;
@@ -114,7 +115,8 @@ static void there_are_at_most_so_many(void **state)
     close_scene(&s);
 }
 
-/* A new leader has listed the pods before the job, in which an earlier leader had counted them. */
+/* A new leader listed the pods before it read the job, in which an earlier leader had already
+ * counted them. */
 static void an_old_view_of_the_pods_is_not_counted_again(void **state)
 {
     (void)state;
@@ -135,8 +137,8 @@ static void an_old_view_of_the_pods_is_not_counted_again(void **state)
     close_scene(&s);
 }
 
-/* Restarts in place come first, then the pod's end: each failure is counted once, with one
- * remake. */
+/* Restarts in place are seen first, then the pod's end: each failure is counted once, and the pod
+ * is remade once. */
 static void a_pod_is_counted_as_it_goes_on(void **state)
 {
     (void)state;
@@ -169,8 +171,8 @@ static void annotations_of_an_earlier_version_are_read_on(void **state)
                   "{\"job\":\"job-1\",\"gone\":4,\"here\":1,\"there\":2}", "muster.dev/restarts",
                   "{\"master-0\":{\"uid\":\"gone\",\"count\":3,\"at\":1767225590000},"
                   "\"worker-0\":{\"uid\":\"there\",\"count\":2,\"at\":1767225599000}}"));
-    fail_pod(add_pod(&s, "Master", 0, "Failed"), "here", "8");  /* counted, not yet remade */
-    fail_pod(add_pod(&s, "Worker", 0, "Failed"), "there", "9"); /* both are done */
+    fail_pod(add_pod(&s, "Master", 0, "Failed"), "here", "8");  /* counted, but not remade yet */
+    fail_pod(add_pod(&s, "Worker", 0, "Failed"), "there", "9"); /* counted and remade */
     doc_set(json_array_get(s.pods, 1), "status.containerStatuses",
             parse("[{'name': 'pytorch', 'restartCount': 1, 'state': {'terminated': {'exitCode': "
                   "137, 'finishedAt': '2026-01-01T00:00:00Z'}}}]"));
@@ -182,7 +184,7 @@ static void annotations_of_an_earlier_version_are_read_on(void **state)
         "'version': '8', 'failures': 1, 'remakes': 4, 'at': 1767225600000, 'remade': true}, "
         "'worker-0': {'uid': 'there', 'failures': 2, 'remakes': 2, 'at': 1767225599000, "
         "'remade': true}}}");
-    step(&s); /* the annotations do not count any more */
+    step(&s); /* the annotations are not read any more */
     assert_null(s.status);
     assert_int_equal(failures(&s), 7);
     close_scene(&s);

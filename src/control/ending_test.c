@@ -1,5 +1,5 @@
-/* What ends a job, and what is done then: deadlines, what is cleaned up, the time to live. Names in
- * comments are upstream's tests whose facts are held here. */
+/* Checks what ends a job, and what is done then: deadlines, clean-up, the time to live. Names in
+ * comments are upstream's tests, which show the same facts. */
 #include "control/scene.h"
 #include "job/annotations.h"
 
@@ -9,7 +9,7 @@ static void clean_up_by_policy(void **state)
     (void)state;
     static const struct {
         const char *condition, *policy;
-        const char *left; /* of a running worker-0, a succeeded worker-1, a pending worker-2 */
+        const char *left; /* of worker-0 (running), worker-1 (succeeded), worker-2 (pending) */
     } table[] = {
         {"Succeeded", "{'cleanPodPolicy': 'All'}", ""},
         {"Succeeded", "{'cleanPodPolicy': 'Running'}", "1"},
@@ -40,8 +40,8 @@ static void clean_up_by_policy(void **state)
     }
 }
 
-/* Under cleanPodPolicy None: on this machine the GPUs of processes that still run are freed after
- * 30 s; on a cluster they are left alone. */
+/* Under cleanPodPolicy None, the GPUs of processes that still run are freed after 30 s on this
+ * machine, but not on a cluster. */
 static void gpus_are_freed_on_this_machine_only(void **state)
 {
     (void)state;
@@ -70,7 +70,7 @@ static void gpus_are_freed_on_this_machine_only(void **state)
     }
 }
 
-/* Otherwise two operators would answer each other for ever. */
+/* Otherwise two operators would correct each other for ever. */
 static void what_another_operator_counts_after_the_end_is_left(void **state)
 {
     (void)state;
@@ -144,8 +144,8 @@ static void a_deadline_counts_from_the_millisecond(void **state)
     close_scene(&s);
 }
 
-/* The step that starts the clock cannot judge the deadline yet, and wakes at a later time than now
- * (invariants.c). */
+/* The step that starts the clock cannot check the deadline yet, and asks for a wake-up later than
+ * now (invariants.c). */
 static void a_deadline_of_nothing_is_judged_in_the_next_step(void **state)
 {
     (void)state;
@@ -159,7 +159,8 @@ static void a_deadline_of_nothing_is_judged_in_the_next_step(void **state)
     close_scene(&s);
 }
 
-/* The last pod of a Master and two Workers ends, by policy and phase. */
+/* The last pod of a Master and two Workers ends; whether the job ends depends on the policy and the
+ * phase. */
 static void the_success_policy_decides_whose_end_counts(void **state)
 {
     (void)state;

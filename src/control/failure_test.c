@@ -1,9 +1,9 @@
-/* Checks how failures are counted, what is made anew and when, and how they are told. A test's
- * comment names the upstream test that shows the same. */
+/* Checks how failures are counted, which pods are created again and when, and how failures are
+ * reported. A test's comment names the upstream test that shows the same. */
 #include "control/scene.h"
 
-/* TestUpdateJobReplicaStatuses; here pods beyond the range do not count, and a pod that is being
- * deleted has not failed. */
+/* TestUpdateJobReplicaStatuses. Here pods beyond the range do not count, and a pod that is being
+ * deleted does not count as failed. */
 static void counts_of_replicas(void **state)
 {
     (void)state;
@@ -71,7 +71,8 @@ static void exit_codes(void **state)
     }
 }
 
-/* A pod that failed although no container ended (evicted, its node lost) may run again. */
+/* A pod that failed although none of its containers ended (it was evicted, or its node was lost)
+ * may run again. */
 static void an_evicted_pod_is_made_anew(void **state)
 {
     (void)state;
@@ -93,8 +94,8 @@ static void an_evicted_pod_is_made_anew(void **state)
     }
 }
 
-/* 0 s, 10, 20, …: as the kubelet restarts containers. Failures that were counted are not counted
- * again. */
+/* The delays are 0 s, 10 s, 20 s, …, as between the kubelet's restarts of containers. A failure is
+ * counted once. */
 static void pods_made_anew_wait_longer_each_time(void **state)
 {
     (void)state;
@@ -118,7 +119,7 @@ static void pods_made_anew_wait_longer_each_time(void **state)
         if (delays[i] > 0) {
             char wake[32];
             s.now_s += delays[i] - 1;
-            step(&s); /* writes that there are no pods left */
+            step(&s); /* writes that no pods are left */
             step(&s);
             snprintf(wake, sizeof wake, "wake %lld\n", (long long)s.now_s + 1);
             assert_string_equal(trace(&s), wake);
@@ -203,7 +204,7 @@ static void a_clock_that_goes_back_holds_up_nobody(void **state)
     close_scene(&s);
 }
 
-/* As after kubectl get -o yaml, delete, create. */
+/* A job is exported and created again by `kubectl get -o yaml`, `delete`, `create`. */
 static void counts_of_an_exported_job_are_forgotten(void **state)
 {
     (void)state;
@@ -220,8 +221,8 @@ static void counts_of_an_exported_job_are_forgotten(void **state)
     close_scene(&s);
 }
 
-/* TestPastBackoffLimit, which has as many failures as the limit past it, and no more than that
- * is counted there. */
+/* TestPastBackoffLimit. There as many failures as the limit are already too many, and no more are
+ * counted. */
 static void failures_past_the_limit_end_the_job(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Pods whose node is lost: who is replaced, by force, and when; and who is not, since its container
- * may still run. */
+/* Checks pods whose node is lost: which are replaced, by force, and when; and which are not,
+ * because their containers may still run. */
 #include "control/projection/node.h"
 #include "control/scene.h"
 
@@ -17,7 +17,7 @@ static json_t *add_on_node(struct scene *s, const char *phase, const char *node,
     return pod;
 }
 
-/* Opens a scene with a job whose clock runs, with one Worker. */
+/* Opens a scene with a job that has started, and that has one Worker. */
 static void open_on_node(struct scene *s, const struct control_node *node, int64_t lost_after_ms)
 {
     open_scene(s, make_job(false, 1, "Never", "{}"));
@@ -53,7 +53,8 @@ static const struct {
     {"the node is back", {NULL}, LIMIT_MS, "Running", "n", true, false},
 };
 
-/* By force, once, with an event that says why; the new pod is created when the old one is gone. */
+/* A lost pod is deleted by force, once, with an event that has the reason; the new pod is created
+ * when the old one is gone. */
 static void only_what_is_lost_goes_by_force(void **state)
 {
     (void)state;
@@ -99,7 +100,7 @@ static void a_silence_is_looked_at_when_its_time_is_over(void **state)
     close_scene(&s);
 }
 
-/* Scale-down and a restart of all ranks would delete the pod, too: once is enough. */
+/* Scale-down or a restart of all ranks would also delete the pod; it is deleted only once. */
 static void what_goes_anyway_goes_once(void **state)
 {
     (void)state;
@@ -113,8 +114,8 @@ static void what_goes_anyway_goes_once(void **state)
     close_scene(&s);
 }
 
-/* Pods that no step waits for are left to the cluster: those of a job that is over, or
- * suspended. */
+/* Pods of a job that is over or suspended are left to the cluster, because no step waits for
+ * them. */
 static void a_job_that_is_over_forces_nothing(void **state)
 {
     (void)state;
@@ -135,7 +136,7 @@ static void a_job_that_is_over_forces_nothing(void **state)
     "{'type': 'Ready', 'status': '" ready "', 'lastTransitionTime': 't'}]}" more "}"
 #define TAINT(key) ", 'spec': {'taints': [{'key': 'node.kubernetes.io/" key "'}]}"
 
-/* Whether the reason still holds: the taint, or the silence since t. */
+/* The reason must still hold: the taint, or a silence that began at t. */
 static void the_node_is_looked_at_before_a_pod_is_forced_out(void **state)
 {
     (void)state;
@@ -144,7 +145,7 @@ static void the_node_is_looked_at_before_a_pod_is_forced_out(void **state)
         bool by_taint, by_silence;
     } nodes[] = {
         {NODE("True", ""), false, false},
-        {NODE("True", TAINT("out-of-service")), false, false}, /* it is back */
+        {NODE("True", TAINT("out-of-service")), false, false}, /* the node is back */
         {NODE("Unknown", TAINT("out-of-service")), true, true},
         {NODE("False", TAINT("out-of-service")), true, false},
         {NODE("Unknown", TAINT("unreachable")), false, true}, /* the taint was removed */

@@ -1,5 +1,5 @@
-/* Golden tables: job in, pods, Services, claims and environment out, against upstream's tables
- * (training-operator v1.9.4: TestElasticGenerate, pytorchjob_controller_test.go). */
+/* Golden tables: from a job, its pods, Services, claims and environment, compared with upstream's
+ * tables (training-operator v1.9.4: TestElasticGenerate, pytorchjob_controller_test.go). */
 #include "control/fixture.h"
 #include "control/objects.h"
 #include "job/annotations.h"
@@ -31,7 +31,7 @@ static void drop(struct rendered *r, json_t *job)
     json_decref(job);
 }
 
-/* Compares the environment of container `n`, as "A=1 B=2". */
+/* Compares the environment of container `n` with a text such as "A=1 B=2". */
 static void check_env(json_t *pod, int n, const char *expected)
 {
     char path[64];
@@ -95,8 +95,8 @@ static void workers_without_a_master_get_no_master_variables(void **state)
     drop(&r, job);
 }
 
-/* TestElasticGenerate, and cases in which upstream panics (an empty rdzvConf) or jobs collide
- * (etcd). */
+/* TestElasticGenerate, and cases in which upstream panics (an empty rdzvConf), or in which jobs
+ * would collide (etcd). */
 static void elastic_policies(void **state)
 {
     (void)state;
@@ -130,8 +130,8 @@ static void elastic_policies(void **state)
     }
 }
 
-/* The variables that check_pod.c warns of, and -e refuses, are exactly those that
- * control_environment sets. */
+/* check_pod.c warns about exactly the variables that control_environment sets, and -e refuses
+ * exactly these. */
 static void the_list_of_variables_has_what_the_operator_sets(void **state)
 {
     (void)state;
@@ -176,7 +176,7 @@ static void the_deprecated_nproc_field_stands_in_its_own_place(void **state)
     drop(&r, job);
 }
 
-/* They come after the user's own, so that ours win; on every container, but not on init
+/* Our variables come after the user's own and override them, in every container except init
  * containers. */
 static void our_variables_come_last_on_every_main_container(void **state)
 {
@@ -259,8 +259,8 @@ static void the_replicas_restart_policy_wins(void **state)
     }
 }
 
-/* For ElasticDL's --worker_pod_priority=0.5: the first Workers have another priority than the
- * template. */
+/* The first Workers have another priority than the template: ElasticDL's --worker_pod_priority=0.5
+ * needs this. */
 static void the_first_workers_may_have_another_priority(void **state)
 {
     (void)state;

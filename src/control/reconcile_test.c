@@ -1,5 +1,5 @@
-/* Single steps: a view in, the trace of the effects out. Whole lives are in test/simulation. Names
- * in comments are upstream's tests whose facts are held here. */
+/* Checks single steps: from a view to the trace of the effects. test/simulation tests whole lives
+ * of jobs. Names in comments are upstream's tests, which show the same facts. */
 #include "control/scene.h"
 
 static void the_first_step_makes_everything_in_order(void **state)
@@ -70,7 +70,7 @@ static void a_job_that_is_being_deleted_is_left_alone(void **state)
     close_scene(&s);
 }
 
-/* #1976: labels prove nothing. */
+/* Issue #1976: labels do not prove that an object belongs to the job. */
 static void strangers_are_neither_counted_nor_deleted(void **state)
 {
     (void)state;
@@ -140,7 +140,8 @@ static void a_policy_in_the_template_is_warned_of_once(void **state)
     close_scene(&s);
 }
 
-/* A step has a limit; the rest is done by the next step, which is requested at once. */
+/* The number of effects of a step is limited; the next step, which is requested at once, does the
+ * rest. */
 static void a_large_job_is_made_in_pieces(void **state)
 {
     (void)state;
@@ -158,7 +159,7 @@ static void a_large_job_is_made_in_pieces(void **state)
     close_scene(&s);
 }
 
-/* An annotation may contain any uid: "" and one of 300 bytes are not paths in a document. */
+/* An annotation may contain any uid: neither "" nor one of 300 bytes is a path in a document. */
 static void damaged_annotations_count_as_empty(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* All ranks of a job restart together, counted once, whatever is seen twice or lost. */
+/* Checks that all ranks of a job restart together, and that a restart is counted once, even if a
+ * view is repeated or an effect is lost. */
 #include "control/scene.h"
 #include "control/status/attempt.h"
 #include "job/annotations.h"
@@ -37,7 +38,7 @@ static struct control_attempt attempt_of(const struct scene *s)
     struct job job;
     assert_int_equal(job_read(s->job, &job, NULL), 0);
     struct control_attempt attempt = control_attempt_read(&job);
-    job_done(&job); /* its texts belong to the object */
+    job_done(&job); /* the attempt's texts are in the object */
     return attempt;
 }
 
@@ -67,7 +68,7 @@ static void all_ranks_end_when_one_fails(void **state)
     close_scene(&s);
 }
 
-/* The cause of the first restart is kept until the job fails: its message then has it. */
+/* The cause of the first restart is kept, for the message if the job fails in the end. */
 static void a_later_restart_keeps_the_first_cause(void **state)
 {
     (void)state;
@@ -85,7 +86,8 @@ static void a_later_restart_keeps_the_first_cause(void **state)
     close_scene(&s);
 }
 
-/* Two pods fail in one view, a third while it is being ended, and the old view is seen again. */
+/* Two pods fail in one view, a third one while it is being ended, and then the old view is seen
+ * again: this is one restart. */
 static void several_failures_are_one_restart(void **state)
 {
     (void)state;
@@ -107,7 +109,7 @@ static void several_failures_are_one_restart(void **state)
     close_scene(&s);
 }
 
-/* If of all the effects only the number was written, the next step continues from there. */
+/* If the number is the only effect that was written, the next step continues from there. */
 static void the_number_alone_is_enough(void **state)
 {
     (void)state;
@@ -147,7 +149,7 @@ static void none_begins_before_the_last_has_gone(void **state)
     close_scene(&s);
 }
 
-/* An old view may have let a rank of the next attempt begin early. */
+/* With an old view, a rank of the next attempt may have been started too early. */
 static void ranks_of_two_attempts_are_not_running(void **state)
 {
     (void)state;
@@ -183,7 +185,7 @@ static void the_last_attempt_fails_the_job(void **state)
     }
 }
 
-/* Success, suspension, the deadline and an end from outside come before a restart. */
+/* Success, suspension, the deadline and an end from outside take precedence over a restart. */
 static void what_ends_a_job_comes_first(void **state)
 {
     (void)state;
@@ -218,7 +220,8 @@ static void what_ends_a_job_comes_first(void **state)
     }
 }
 
-/* An exported job is created again with its annotations; the number belongs to its predecessor. */
+/* An exported job is created again with its annotations, whose number belongs to the job before
+ * it. */
 static void anothers_number_does_not_count(void **state)
 {
     (void)state;

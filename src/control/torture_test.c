@@ -1,5 +1,5 @@
-/* The k-th allocation of a step fails, for every k: the step says so, or does exactly what it would
- * have done; it never does half. (Under ASan: and nothing is lost.) */
+/* The k-th allocation of a step fails, for every k: the step returns an error, or does exactly what
+ * it would have done, and never only a part of it. (ASan also checks for leaks.) */
 #include "control/fixture.h"
 #include "job/annotations.h"
 
@@ -24,7 +24,7 @@ static void print(const struct control_effects *fx, struct buf *out)
     }
 }
 
-/* Whether allocation k was reached. */
+/* Returns whether allocation k was reached. */
 static bool step_with_failure(const struct control_view *view, long k, const char *whole)
 {
     struct control_effects fx;
@@ -60,7 +60,7 @@ static void torture(const struct control_view *view)
         k++;
     }
     json_set_alloc_funcs(malloc, free);
-    assert_in_range(k, 10, ALLOCATIONS_MAX - 1); /* it needed that many, and then none failed */
+    assert_in_range(k, 10, ALLOCATIONS_MAX - 1); /* k allocations; in the last run none fails */
     buf_done(&whole);
 }
 
@@ -93,7 +93,7 @@ static void a_step_with_failed_pods_is_whole_or_refused(void **state)
     }
 }
 
-/* Counts that cannot be read for lack of memory must not count as zero. */
+/* If counts cannot be read because memory is short, they must not count as zero. */
 static void counts_of_earlier_failures_are_whole_or_refused(void **state)
 {
     (void)state;
@@ -115,11 +115,11 @@ static void counts_of_earlier_failures_are_whole_or_refused(void **state)
     json_decref(job);
 }
 
-/* The attempt of a pod is read without memory. */
+/* Reading the attempt of a pod needs no memory. */
 static void a_restart_of_all_ranks_is_whole_or_refused(void **state)
 {
     (void)state;
-    static const char *const attempts[] = {"0", "1"}; /* of the pod: earlier, and the job's */
+    static const char *const attempts[] = {"0", "1"}; /* the pod's: an earlier one, or the job's */
     for (size_t i = 0; i < 2; i++) {
         json_t *job = make_job(true, -1, "Never", "{}");
         json_t *notes = doc_at(job, "metadata.annotations");

@@ -1,5 +1,5 @@
-/* The exit code rules, as data: what a job and its pods look like at the end, what `run` exits
- * with. */
+/* Checks the rules of the exit code as a table: a job and its pods at the end, and the exit status
+ * of `run`. */
 #include "control/verdict.h"
 
 #include "base/testing/test.h"
@@ -23,7 +23,7 @@ static json_t *job_of(const char *conditions)
     return parse_yaml(text);
 }
 
-/* Returns a pod for a given end ("" is running): {code, second}. */
+/* Returns a pod that ended with this exit code, at this second, for this reason. */
 static json_t *pod_of(int index, int exit_code, int second, const char *reason)
 {
     char text[2048];
@@ -67,7 +67,7 @@ static const struct {
      VERDICT_SUCCEEDED,
      0,
      ""},
-    /* Succeeded counts even if a worker failed: the Master decides. */
+    /* Succeeded counts even if a Worker failed, because the Master decides. */
     {"{type: Succeeded, status: 'True'}", {0, 3}, {0, 5}, "Error", false, VERDICT_SUCCEEDED, 0, ""},
     {FAILED("PyTorchJobFailed", "m"),
      {0, 3},
@@ -77,7 +77,7 @@ static const struct {
      VERDICT_FAILED,
      3,
      "j-worker-0 (rank 1) exited with code 3"},
-    /* The first failure counts, not the lowest rank; the others died of it. */
+    /* The first failure counts, not that of the lowest rank; the other ranks died because of it. */
     {FAILED("PyTorchJobFailed", "m"),
      {1, 139, 143},
      {9, 5, 7},
@@ -111,7 +111,7 @@ static const struct {
      VERDICT_FAILED,
      143,
      "lease closed"},
-    /* No pod is left to give a reason. */
+    /* No pod is left that could give a reason. */
     {FAILED("PyTorchJobFailed", "gone"), {0}, {0}, "x", false, VERDICT_FAILED, 1, "gone"},
     {"{type: Running, status: 'True'}",
      {0},
@@ -121,7 +121,7 @@ static const struct {
      VERDICT_DELETED,
      1,
      "the job was deleted while it ran"},
-    /* Deleted after its end: the end counts. */
+    /* The job was deleted after its end: its end counts. */
     {"{type: Succeeded, status: 'True'}", {0}, {0}, "x", true, VERDICT_SUCCEEDED, 0, ""},
 };
 

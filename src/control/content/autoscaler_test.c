@@ -14,7 +14,7 @@ static void open_elastic(struct scene *s, const char *policy)
     s->autoscalers = json_array();
 }
 
-/* Adds the autoscaler that the cluster has. */
+/* Adds the autoscaler of this job to the cluster. */
 static json_t *add_autoscaler(struct scene *s)
 {
     struct job job;
@@ -42,7 +42,7 @@ static void it_is_upstreams(void **state)
     close_scene(&s);
 }
 
-/* As upstream: each bound is the default of the other; without both, it is the number of
+/* As upstream: each bound is the default of the other; if neither is given, both are the number of
  * Workers. */
 static void bounds_have_defaults(void **state)
 {
@@ -77,7 +77,7 @@ static void it_follows_the_job(void **state)
     struct scene s;
     open_elastic(&s, "{'maxReplicas': 3, 'metrics': [" CPU "]}");
     json_t *made = add_autoscaler(&s);
-    doc_set(made, "spec.behavior", parse("{'scaleUp': {}}")); /* a server's default */
+    doc_set(made, "spec.behavior", parse("{'scaleUp': {}}")); /* a default of the server */
     doc_set_int(s.job, "spec.elasticPolicy.maxReplicas", 5);
     struct control_effects fx = effects_of(&s);
     bool found = false;
@@ -116,7 +116,7 @@ static void it_goes_with_its_reason(void **state)
     close_scene(&s);
 }
 
-/* It is deleted with its job, as in upstream. */
+/* The autoscaler of a finished job is deleted with the job, as in upstream. */
 static void one_of_a_finished_job_stays(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Comparing what a server keeps with what a job asks for. */
+/* Checks how an object that a server keeps is compared with what a job asks for. */
 #include "control/content/covers.h"
 
 #include "base/doc.h"
@@ -11,16 +11,16 @@ static void what_differs_and_what_does_not(void **state)
         const char *whole, *part;
         bool covers;
     } table[] = {
-        {"{'a': 1, 'b': 2}", "{'a': 1}", true}, /* a default */
+        {"{'a': 1, 'b': 2}", "{'a': 1}", true}, /* the server's default */
         {"{'a': 1}", "{'a': 1, 'b': 2}", false},
         {"{'a': 1}", "{'a': 2}", false},
         {"{'a': {'b': 1, 'c': 2}}", "{'a': {'b': 1}}", true},
         {"{'a': 1}", "{'a': {}}", false},
         {"{}", "{'a': {}}", false},
-        {"{'a': [1, 2]}", "{'a': [1]}", false}, /* lists are compared as a whole */
+        {"{'a': [1, 2]}", "{'a': [1]}", false}, /* lists are compared item by item */
         {"{'a': [{'b': 1, 'c': 2}]}", "{'a': [{'b': 1}]}", true},
         {"{'a': [{'b': 1}]}", "{'a': [{'b': 2}]}", false},
-        {"{'a': '500m'}", "{'a': 0.5}", true}, /* quantities */
+        {"{'a': '500m'}", "{'a': 0.5}", true}, /* equal quantities */
         {"{'a': '1Gi'}", "{'a': '1024Mi'}", true},
         {"{'a': '2'}", "{'a': 2}", true},
         {"{'a': 'two'}", "{'a': 'Two'}", false},

@@ -1,4 +1,4 @@
-/* Jobs whose pods start together: their PodGroup, and when pods are made. */
+/* Checks jobs whose pods start together: their PodGroup, and when their pods are created. */
 #include "control/companions.h"
 #include "control/scene.h"
 
@@ -11,7 +11,7 @@ static void set_resources(json_t *job, const char *role, const char *resources)
     json_object_set_new(doc_at(template, "spec.containers.0"), "resources", parse(resources));
 }
 
-/* Opens a scene with a Master and a Worker, with requests. */
+/* Opens a scene with a Master and a Worker that request resources. */
 static void open_gang(struct scene *s, enum control_gang_kind kind, const char *run_policy)
 {
     open_scene(s, make_job(true, 1, "Never", run_policy));
@@ -87,7 +87,7 @@ static void one_of_scheduler_plugins_has_a_timeout(void **state)
     close_scene(&s);
 }
 
-/* Volcano must admit its PodGroups first; no pod is created before. */
+/* Volcano must admit a PodGroup before the job's pods are created. */
 static void pods_wait_until_volcano_admits_them(void **state)
 {
     (void)state;
@@ -164,7 +164,7 @@ static void it_goes_when_its_job_ends_or_is_suspended(void **state)
     close_scene(&s);
 }
 
-/* The job's pods wait, and this is reported once. */
+/* If the cluster has no PodGroups, the job's pods wait, and this is reported once. */
 static void where_there_are_none_jobs_wait(void **state)
 {
     (void)state;
@@ -186,7 +186,7 @@ static void who_names_another_scheduler_is_not_in_the_gang(void **state)
     struct scene s;
     open_gang(&s, CONTROL_GANG_VOLCANO, "{}");
     doc_set_text(s.job, "spec.pytorchReplicaSpecs.Worker.template.spec.schedulerName", "other");
-    step(&s); /* only the Master's pod belongs to it */
+    step(&s); /* only the Master's pod is in the group */
     assert_int_equal(count(&s, "Warning SetPodTemplateSchedulerName"), 1);
     assert_int_equal(count(&s, "create pod group mnist"), 1);
     close_scene(&s);

@@ -1,10 +1,10 @@
-/* Pods into which somebody else has put a container that runs on: what their phase is, and what
- * becomes of the job. */
+/* Checks pods into which somebody else has put a container that keeps running: which phase they
+ * have, and what the job does. */
 #include "control/projection/phase.h"
 #include "control/scene.h"
 
-/* Sets a pod's container statuses: "pytorch 0" (ended with that code), "mesh" (runs), "mesh !" (has
- * not started), separated by commas. */
+/* Sets a pod's container statuses from a list with commas: "pytorch 0" (ended with code 0), "mesh"
+ * (runs), "mesh !" (has not started). */
 static void set_containers(json_t *pod, const char *text)
 {
     json_t *list = json_array();
@@ -40,7 +40,7 @@ static void a_phase_by_the_own_containers(void **state)
         {"ExitCode", "Running", "pytorch 137,metrics 0,mesh", CONTROL_FAILED_PHASE},
         {"OnFailure", "Running", "pytorch 0,metrics 0,mesh", CONTROL_SUCCEEDED},
         {"Never", "Unknown", "pytorch 0,metrics 0,mesh", CONTROL_SUCCEEDED},
-        /* An image that cannot be pulled: for the kubelet such a pod has not begun. */
+        /* An image cannot be pulled: for the kubelet such a pod has not begun. */
         {"Never", "Pending", "pytorch 0,metrics 0,mesh !", CONTROL_SUCCEEDED},
         /* The kubelet starts it again. */
         {"OnFailure", "Running", "pytorch 1,metrics 0,mesh", CONTROL_RUNNING},
@@ -54,7 +54,7 @@ static void a_phase_by_the_own_containers(void **state)
         /* Nothing was added to the pod: the kubelet's phase counts. */
         {"Never", "Running", "pytorch 0,metrics 0", CONTROL_RUNNING},
         {"Never", "Failed", "pytorch 0,metrics 0", CONTROL_FAILED_PHASE},
-        /* Its own containers ended well before another one failed: the phase stays. */
+        /* Its own containers ended well before another container failed: the phase stays. */
         {"Never", "Failed", "pytorch 0,metrics 0,mesh 1", CONTROL_SUCCEEDED},
         {"Never", "Failed", "pytorch 0,mesh 1", CONTROL_FAILED_PHASE},
         {"Never", "Failed", "pytorch 2,metrics 0,mesh 0", CONTROL_FAILED_PHASE},
@@ -74,7 +74,7 @@ static void a_phase_by_the_own_containers(void **state)
         if (own != table[i].own) {
             fail_msg("row %zu: %d", i, own);
         }
-        /* Evicted: an end after that does not count. */
+        /* Once the pod is evicted, the ends of its containers do not count. */
         doc_set_text(pod, "status.reason", "Evicted");
         doc_set_text(pod, "status.phase", "Failed");
         assert_int_equal(control_own_phase(&job.replica[JOB_WORKER], pod), CONTROL_FAILED_PHASE);
@@ -112,7 +112,7 @@ static void open_with_mesh(struct scene *s, json_t *job)
     step(s);
 }
 
-/* Whether "Succeeded", "Failed" … is true for the job. */
+/* Returns whether the condition, such as "Succeeded", is true for the job. */
 static bool is(const struct scene *s, const char *condition)
 {
     const json_t *found = doc_find(doc_at(s->job, "status.conditions"), "type", condition);
@@ -157,7 +157,7 @@ static void a_failure_counts_while_others_run_on(void **state)
     close_scene(&s);
 }
 
-/* Its pod is deleted with the other containers, and created again when it is gone; this counts
+/* The pod is deleted with its other containers, and is created again when it is gone; this counts
  * once. */
 static void a_rank_is_made_again_while_others_run_on(void **state)
 {

@@ -1,5 +1,5 @@
-/* What is left of a pod. That the core decides the same on it is held by every step of the tests
- * beside this one and of test/simulation. */
+/* Checks what is left of a pod. Every step of the other tests of src/control and of test/simulation
+ * checks that the core makes the same decisions with this part. */
 #include "base/testing/test_doc.h"
 #include "control/projection/projection.h"
 

@@ -1,4 +1,5 @@
-/* The algebra of conditions (TestUpdateJobConditions, and what it leaves out). */
+/* Checks how conditions change each other (TestUpdateJobConditions, and cases that it leaves
+ * out). */
 #include "control/fixture.h"
 #include "control/status/condition.h"
 
@@ -10,7 +11,7 @@ static void set(json_t *status, const char *type, bool value, const char *reason
     assert_true(control_set(status, &condition, EPOCH + second * 1000) >= 0);
 }
 
-/* "Created Running=False Succeeded" */
+/* Compares the conditions with a text such as "Created Running=False Succeeded". */
 static void check(const json_t *status, const char *expected)
 {
     struct buf text;
