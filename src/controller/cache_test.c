@@ -1,4 +1,5 @@
-/* What watches have shown, packed: found by owner, never older than it was, gone with a listing. */
+/* Checks what is kept of the objects that watches have shown: it is found by owner, never becomes
+ * older, and is removed if a listing does not show it. */
 #include "base/testing/test_doc.h"
 #include "controller/cache.h"
 
@@ -82,7 +83,7 @@ static void an_older_state_is_ignored(void **state)
     put(&c, CONTROL_POD, make("Pod", "p", "u", "10"));
     put(&c, CONTROL_POD, make("Pod", "p", "u", "9"));
     expect(&c, CONTROL_POD, "job", "10");
-    put(&c, CONTROL_POD, make("Pod", "p", "u2", "8")); /* another object */
+    put(&c, CONTROL_POD, make("Pod", "p", "u2", "8")); /* another object with this name */
     expect(&c, CONTROL_POD, "job", "8");
     cache_begin(&c, CONTROL_POD); /* a listing may show an older state: the server was restored */
     put(&c, CONTROL_POD, make("Pod", "p", "u2", "7"));
@@ -121,7 +122,8 @@ static void a_listing_takes_out_what_it_does_not_show(void **state)
     cache_done(&c);
 }
 
-/* The job is packed during a listing that does not show it, and is removed at the listing's end. */
+/* The job is packed during a listing that does not show it, and is removed at the end of the
+ * listing. */
 static void a_finished_job_becomes_a_key(void **state)
 {
     (void)state;
@@ -136,7 +138,7 @@ static void a_finished_job_becomes_a_key(void **state)
     doc_set_text(touched, "metadata.resourceVersion", "3");
     doc_set_text(touched, "metadata.deletionTimestamp", "2026-01-01T00:00:00Z");
     put(&c, CONTROL_JOB, running);
-    cache_pack_job(&c, "n/j"); /* the job is not over */
+    cache_pack_job(&c, "n/j"); /* not finished yet */
     json_t *whole = cache_job_object(&c, "n/j");
     assert_string_equal(doc_text(whole, "status.phase", ""), "Running");
     json_decref(whole);
@@ -161,7 +163,8 @@ static void a_finished_job_becomes_a_key(void **state)
     cache_done(&c);
 }
 
-/* The pod is as the API server returns it: 10,000 of them take a few megabytes. */
+/* The pod has all that the API server returns, and little of it is kept: 10,000 pods take a few
+ * megabytes. */
 static void a_pod_is_small(void **state)
 {
     (void)state;

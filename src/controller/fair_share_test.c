@@ -1,4 +1,4 @@
-/* How many places one, two and three holders get, whatever the number of places. */
+/* Checks how many places one, two and three holders get, for every number of places. */
 #include "base/testing/test.h"
 #include "controller/fair_share.h"
 

@@ -1,4 +1,5 @@
-/* A step on its way: phases and their barriers, looks, refusals, and what is waited for. */
+/* Checks a step while it is carried out: phases and their barriers, looks, refusals, and what the
+ * flow waits for. */
 #include "base/testing/test_doc.h"
 #include "controller/flow.h"
 
@@ -37,7 +38,7 @@ static void open_flow(struct flow *f, const struct control_effect *effects, size
         open_flow(f, effects_, sizeof effects_ / sizeof effects_[0]);                              \
     } while (0)
 
-/* Checks what is done until the flow waits: "send 0", "look 1", "job", "tell 2", "wait", "end". */
+/* Checks what the flow does until it waits: "send 0", "look 1", "job", "tell 2", "wait", "end". */
 static void expect(struct flow *f, const char *done)
 {
     static const char *const words[] = {
@@ -97,7 +98,7 @@ static void the_next_step_waits_until_all_is_shown(void **state)
     OPEN(&f, effect(CONTROL_UPDATE_STATUS, CONTROL_JOB, NULL),
          effect(CONTROL_DELETE, CONTROL_POD, "a"), effect(CONTROL_CREATE, CONTROL_POD, "b"));
     expect(&f, "send 0 wait");
-    expect_shown(&f.expected, CONTROL_JOB, "j", "job", "8", false); /* before the answer */
+    expect_shown(&f.expected, CONTROL_JOB, "j", "job", "8", false); /* shown before the answer */
     answer(&f, 0, 0, "{'metadata': {'name': 'j', 'uid': 'job', 'resourceVersion': '8'}}");
     expect(&f, "send 1 wait");
     answer(&f, 1, 0, NULL);
@@ -118,7 +119,7 @@ static void a_creation_that_nothing_vouches_for_looks_first(void **state)
 {
     (void)state;
     static const struct {
-        const char *job; /* in its present state */
+        const char *job; /* its present state */
         const char *then;
         enum flow_outcome outcome;
     } table[] = {
@@ -138,13 +139,13 @@ static void a_creation_that_nothing_vouches_for_looks_first(void **state)
     }
 }
 
-/* The answer is AlreadyExists. */
+/* The answer to the creation is AlreadyExists, so the flow looks at the object. */
 static void a_name_that_is_taken_is_looked_at(void **state)
 {
     (void)state;
     static const struct {
         enum control_resource resource;
-        const char *object; /* NULL: deleted meanwhile */
+        const char *object; /* NULL: it has been deleted since */
         enum flow_told told;
         enum flow_outcome outcome;
         const char *then;
@@ -160,7 +161,7 @@ static void a_name_that_is_taken_is_looked_at(void **state)
          "{'metadata': {'resourceVersion': '9', 'ownerReferences': [{'uid': 'job'}, {'uid': 'x'}]}}",
          FLOW_STRANGER, FLOW_FAILED, "end"},
         {CONTROL_POD, NULL, FLOW_SILENT, FLOW_AGAIN, "end"},
-        {CONTROL_CLAIM, OBJECT, FLOW_SILENT, FLOW_OK, "tell 2 end"}, /* whoever created it */
+        {CONTROL_CLAIM, OBJECT, FLOW_SILENT, FLOW_OK, "tell 2 end"}, /* no matter who created it */
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         struct flow f;
@@ -183,7 +184,7 @@ static void a_name_that_is_taken_is_looked_at(void **state)
     }
 }
 
-/* Whatever has shown that it was done has also reported it. */
+/* If the result existed before the request was sent, it has already been reported. */
 static void what_was_shown_before_it_was_sent_is_not_told(void **state)
 {
     (void)state;
@@ -202,7 +203,7 @@ static void what_was_shown_before_it_was_sent_is_not_told(void **state)
     }
 }
 
-/* Requests in progress are answered; nothing more is sent. */
+/* The answers of requests in progress are awaited, and nothing more is sent. */
 static void the_first_failure_ends_it(void **state)
 {
     (void)state;
@@ -212,7 +213,7 @@ static void the_first_failure_ends_it(void **state)
     expect(&f, "send 0 send 1 wait");
     assert_int_equal(answer(&f, 0, MUSTER_EPERM, NULL), FLOW_REFUSED);
     expect(&f, "wait");
-    answer(&f, 1, MUSTER_ENOENT, NULL); /* already deleted is as good */
+    answer(&f, 1, MUSTER_ENOENT, NULL); /* it is already deleted, which is as good */
     expect(&f, "end");
     assert_int_equal(f.outcome, FLOW_FAILED);
     assert_int_equal(f.code, MUSTER_EPERM);
@@ -278,12 +279,12 @@ static void a_conflict_is_no_failure(void **state)
          effect(CONTROL_CREATE, CONTROL_POD, "c"));
     expect(&f, "send 0 wait");
     assert_int_equal(answer(&f, 0, MUSTER_ECONFLICT, NULL), FLOW_SILENT);
-    expect(&f, "end"); /* without the event */
+    expect(&f, "end"); /* the event is not sent */
     assert_int_equal(f.outcome, FLOW_AGAIN);
     flow_done(&f);
 }
 
-/* Otherwise its job would never get a step again. */
+/* If the flow did not end, its job would never get a step again. */
 static void without_memory_it_ends(void **state)
 {
     (void)state;
@@ -299,7 +300,7 @@ static void without_memory_it_ends(void **state)
     size_t item = 0;
     assert_int_equal(flow_next(&f, &item), FLOW_SEND);
     without_memory = true;
-    expect(&f, "wait"); /* for the requests in progress */
+    expect(&f, "wait"); /* for the request in progress */
     without_memory = false;
     assert_int_equal(answer(&f, item, 0, NULL), FLOW_SILENT);
     expect(&f, "end");

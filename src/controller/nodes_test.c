@@ -1,4 +1,4 @@
-/* Nodes that do not answer: what is kept of them, and how long they have been silent. */
+/* Checks nodes that do not answer: what is kept of them, and how long they have been silent. */
 #include "base/testing/test_doc.h"
 #include "controller/nodes.h"
 
@@ -24,7 +24,7 @@ static bool put(struct nodes *nodes, const char *name, const char *ready, const 
     return changed;
 }
 
-/* Returns silent_ms of the only node; -2: there is none. */
+/* Returns silent_ms of the only node; -2 if there is none. */
 static int64_t silent_ms(const struct nodes *nodes, int64_t now_ms)
 {
     size_t count;
@@ -41,11 +41,11 @@ static void a_silence_is_counted_from_when_it_was_first_seen(void **state)
     assert_false(put(&nodes, "n", "True", "1", false, 100));
     assert_int_equal(silent_ms(&nodes, 100), -2);
     assert_true(put(&nodes, "n", "Unknown", "2", false, 1000));
-    assert_false(put(&nodes, "n", "Unknown", "2", false, 5000)); /* shown again */
+    assert_false(put(&nodes, "n", "Unknown", "2", false, 5000)); /* the same state, shown again */
     assert_int_equal(silent_ms(&nodes, 6000), 5000);
     assert_true(put(&nodes, "n", "Unknown", "2", true, 7000)); /* the same silence, with a taint */
     assert_int_equal(silent_ms(&nodes, 8000), 7000);
-    assert_true(put(&nodes, "n", "Unknown", "3", true, 9000)); /* it was back between two views */
+    assert_true(put(&nodes, "n", "Unknown", "3", true, 9000)); /* it was back between the views */
     assert_int_equal(silent_ms(&nodes, 9500), 500);
     assert_true(put(&nodes, "n", "False", "4", true, 10000));
     assert_int_equal(silent_ms(&nodes, 10000), -1);
@@ -63,7 +63,7 @@ static void what_a_listing_has_not_is_forgotten(void **state)
     nodes_begin(&nodes);
     assert_false(put(&nodes, "b", "Unknown", "1", false, 0));
     assert_true(nodes_synced(&nodes));
-    assert_int_equal(silent_ms(&nodes, 10), 10); /* that of node b */
+    assert_int_equal(silent_ms(&nodes, 10), 10); /* of node b */
     json_t *node = make_node("b", "Unknown", "1", false);
     assert_true(nodes_remove(&nodes, node));
     assert_false(nodes_remove(&nodes, node));

@@ -1,4 +1,5 @@
-/* Each key once, in order; not while it is taken; later and later after failures. */
+/* Checks that the queue returns each key once, in order, never while the key is taken, and later
+ * and later after failures. */
 #include "base/testing/test.h"
 #include "controller/queue.h"
 
@@ -62,7 +63,7 @@ static void a_time_is_waited_for_and_the_earlier_one_counts(void **state)
     assert_int_equal(queue_next(&q), 10);
     expect(&q, 9, "");
     expect(&q, 10, "late");
-    queue_add_at(&q, "late", 15); /* it is taken: this is only remembered */
+    queue_add_at(&q, "late", 15); /* the key is taken: this is kept for later */
     expect(&q, 25, "soon");
     queue_release(&q, "late", 0);
     expect(&q, 25, "late");
@@ -119,7 +120,7 @@ static void what_failed_together_comes_back_apart(void **state)
     while (queue_take(&q, 9000)) {
         early++;
     }
-    assert_in_range(early, 30, 70); /* of 8 to 10 s, half of the keys in the first second */
+    assert_in_range(early, 30, 70); /* return after 8 to 10 s, about half in the first second */
     queue_done(&q);
 }
 
@@ -137,7 +138,7 @@ static void its_size_is_bounded(void **state)
     queue_done(&q);
 }
 
-/* Compares with a list that is searched completely. */
+/* The queue is compared with a list that is searched completely. */
 static void times_come_in_order_whatever_is_added_and_removed(void **state)
 {
     (void)state;
@@ -185,8 +186,8 @@ static void namespaces_take_turns(void **state)
     queue_done(&q);
 }
 
-/* Of 5 places one namespace has 4, and another one the last, however many of the first one's keys
- * wait. */
+/* One namespace has at most 4 of 5 places, and another one gets the last, however many keys of the
+ * first one wait. */
 static void one_namespace_does_not_have_all_places(void **state)
 {
     (void)state;
@@ -208,7 +209,7 @@ static void one_namespace_does_not_have_all_places(void **state)
     queue_done(&q);
 }
 
-/* As after an outage of an API server; keys with other failures wait as before. */
+/* This is the case after an outage of an API server. Keys with other failures wait as before. */
 static void what_was_not_answered_goes_soon_when_the_server_is_heard(void **state)
 {
     (void)state;
@@ -239,13 +240,13 @@ static void it_is_counted_how_long_keys_wait_and_are_worked_on(void **state)
     struct queue q;
     queue_init(&q, 10, 100);
     queue_add(&q, "a", 1000);
-    expect(&q, 1500, "a"); /* it waited for 500 */
+    expect(&q, 1500, "a"); /* it waited for 500 ms */
     queue_add(&q, "a", 1600);
     queue_add(&q, "a", 1700);
-    queue_release(&q, "a", 3500); /* after 2000 */
-    expect(&q, 3600, "a");        /* another 2000 */
+    queue_release(&q, "a", 3500); /* it was worked on for 2000 ms */
+    expect(&q, 3600, "a");        /* it waited for 2000 ms */
     queue_add_at(&q, "b", 5000);
-    expect(&q, 5003, "b"); /* 3 */
+    expect(&q, 5003, "b"); /* it waited for 3 ms */
     queue_release(&q, "a", 4600);
     assert_true(q.waited.sum_ms == 2503 && q.worked.sum_ms == 3000);
     assert_true(q.waited.within[6] == 1 && q.waited.within[8] == 1 && q.waited.within[9] == 1);

@@ -1,4 +1,4 @@
-/* Which jobs a driver refuses before they begin. */
+/* Checks which jobs a driver refuses before they begin. */
 #include "base/doc.h"
 #include "base/testing/test.h"
 #include "base/testing/test_doc.h"

@@ -1,4 +1,4 @@
-/* What the request of an effect has in it. */
+/* Checks what the request of an effect contains. */
 #include "base/doc.h"
 #include "base/testing/test.h"
 #include "base/testing/test_doc.h"
@@ -13,9 +13,9 @@ static json_t *make_job(void)
         "1}}");
 }
 
-/* The request has the precondition and all that a webhook may look at, but not what the API server
- * keeps by itself. The job of the flow stays complete: other writers of its status are read from
- * its managedFields. */
+/* The request has the precondition and all fields that a webhook may look at, but not the fields
+ * that only the API server sets. The job of the flow stays complete, because its managedFields show
+ * which other programs write its status. */
 static void a_status_goes_with_the_job_but_not_its_managers(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Events that come faster than they may be sent. */
+/* Checks events that come faster than they may be sent. */
 #include "base/testing/test.h"
 #include "base/testing/test_doc.h"
 #include "controller/internal.h"
@@ -8,7 +8,7 @@
 
 enum { BURST = 8000, LONG_BYTES = 1 << 20 };
 
-/* A cluster that takes requests, and answers when the test says so. */
+/* A cluster that takes requests, and answers them when the test wants it. */
 static struct {
     struct cluster cluster; /* must be the first member */
     struct {
@@ -18,7 +18,7 @@ static struct {
         char name[64];
     } * requests;
     size_t count, said;
-    bool repeated; /* set in the answers */
+    bool repeated; /* copied to the answers */
     char sentence[256];
 } world;
 
@@ -100,7 +100,7 @@ static void tell(struct driver *driver, size_t count, char *message)
     json_decref(job);
 }
 
-/* Answers all waiting requests with that code, once. */
+/* Answers all waiting requests with this code, once. */
 static void answer(int code, json_t *object)
 {
     const struct cluster_answer answer = {.code = code,
@@ -139,7 +139,7 @@ static void a_burst_of_thousands_waits(void **state)
     leave(driver);
 }
 
-/* This is reported once in a burst, and counted. */
+/* Events beyond the limit are left out and counted, and this is reported once in a burst. */
 static void what_is_too_much_is_left_out(void **state)
 {
     (void)state;
@@ -149,7 +149,7 @@ static void what_is_too_much_is_left_out(void **state)
     message[LONG_BYTES] = '\0';
     for (int burst = 1; burst <= 2; burst++) {
         tell(driver, 40, message);
-        assert_in_range(world.count, 30, 32); /* of the 32 MiB */
+        assert_in_range(world.count, 30, 32); /* the limit is 32 MiB */
         assert_int_equal(driver->event_bytes <= DRIVER_EVENTS_BYTES_MAX, 1);
         assert_int_equal(driver_numbers(driver).events_left_out,
                          (40 - world.count) * (size_t)burst);
@@ -162,7 +162,8 @@ static void what_is_too_much_is_left_out(void **state)
     leave(driver);
 }
 
-/* The same event again: it is read, and counted; each request waits as long as the one before. */
+/* If the same event exists, it is read and its count is increased; each of these requests takes the
+ * place of the one before. */
 static void the_same_again_is_counted(void **state)
 {
     (void)state;
@@ -188,8 +189,8 @@ static void the_same_again_is_counted(void **state)
     leave(driver);
 }
 
-/* The server asked for the creation a second time, and the name was taken: the existing event may
- * be from the first try. */
+/* The creation was sent twice, and the second time the name was taken: the existing event may be
+ * from the first time. */
 static void an_event_that_was_sent_twice_counts_once(void **state)
 {
     (void)state;
@@ -219,8 +220,8 @@ static void an_event_that_was_sent_twice_counts_once(void **state)
     leave(driver);
 }
 
-/* Without the permission to write events, each loss would be reported. When the permission is back,
- * the next loss is reported. */
+/* Without the permission to write events, each loss would be reported; only the first one is. When
+ * the permission is back, the next loss is reported. */
 static void that_events_are_forbidden_is_said_once(void **state)
 {
     (void)state;
@@ -238,7 +239,7 @@ static void that_events_are_forbidden_is_said_once(void **state)
     leave(driver);
 }
 
-/* A job whose name has the full length is refused, and an event must say why. */
+/* A job whose name has the full length is refused, and an event must report why. */
 static void an_event_has_a_name_that_is_one(void **state)
 {
     (void)state;
