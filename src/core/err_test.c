@@ -1,4 +1,4 @@
-/* The error table: each row whole, and sentences that never overflow. */
+/* Checks the error table: each row is complete, and texts never overflow. */
 #include "base/testing/test.h"
 
 #include <muster/err.h>
@@ -24,7 +24,7 @@ static void exit_codes_are_sysexits(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
-        if (codes[i] != MUSTER_EINTERRUPTED) { /* Ctrl-C: 128 + SIGINT, as in a shell */
+        if (codes[i] != MUSTER_EINTERRUPTED) { /* Ctrl-C gives 128 + SIGINT, as in a shell */
             assert_in_range(muster_code_exit(codes[i]), 64, 78);
         }
     }
@@ -53,7 +53,8 @@ static void long_sentences_are_cut(void **state)
     assert_int_equal(strlen(err.text), MUSTER_ERR_TEXT_BYTES - 1);
 }
 
-/* If a program's struct has another size, its text has the room that struct_size says. */
+/* The struct of a program may have another size: the text then has as much room as struct_size
+ * says. */
 static void text_keeps_to_the_struct_size(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* What a reader makes of a flight record. */
+/* Checks what a reader takes from a flight record. */
 #include "core/flight.h"
 
 #include "base/testing/test.h"
@@ -43,7 +43,7 @@ static void the_oldest_that_is_not_over_is_pending(void **state)
     assert_false(flight_has_ended(&flight, 202));
 }
 
-/* 64 calls later another record is in its place; while that one is written there is none. */
+/* Another record takes its place 64 calls later; while that one is written, none can be read. */
 static void a_record_that_is_another_calls_is_not_read(void **state)
 {
     (void)state;
@@ -93,7 +93,7 @@ static void names(void **state)
     assert_string_equal(text, "barrier");
 }
 
-/* Numbers that another build has written are not taken for a name. */
+/* Numbers that another build has written have no name here. */
 static void unknown_numbers_have_no_name(void **state)
 {
     (void)state;
