@@ -6,7 +6,7 @@
 #include "comm/algorithm/fast_path.h"
 #include "comm/algorithm/pair_test.h"
 
-enum { COUNT = 1000, LONG = 6000 /* does not fit a board */, GUARD = -77, CANARY = 0x5a };
+enum { COUNT = 1000, LONG = 6000 /* too long to be staged */, GUARD = -77, CANARY = 0x5a };
 
 static float private_in[2][LONG], private_out[2][LONG];
 static int gone_private;

@@ -398,7 +398,7 @@ static int connect_as_reader(const struct muster_member *owner)
     struct muster_err err = MUSTER_ERR_INIT;
     int fd = endpoint_connect(&member, false, &hello, INT64_MAX, &err);
     assert_true(fd >= 0);
-    assert_int_equal(fcntl(fd, F_SETFL, 0), 0); /* to wait */
+    assert_int_equal(fcntl(fd, F_SETFL, 0), 0); /* blocking */
     return fd;
 }
 
@@ -449,7 +449,7 @@ static int accept_reader(struct muster_endpoint *endpoint)
     for (int64_t end = 0; fd == MUSTER_EAGAIN && test_turn(&end);) {
         fd = arrivals_next(&endpoint->arrivals, 0, REGION_DIGEST, 0, &hello, NULL);
     }
-    return fd >= 0 && fcntl(fd, F_SETFL, 0) == 0 ? fd : -1; /* to wait */
+    return fd >= 0 && fcntl(fd, F_SETFL, 0) == 0 ? fd : -1; /* blocking */
 }
 
 static bool hear_question(int fd, struct region_ask *ret)
