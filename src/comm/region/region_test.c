@@ -18,8 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* BYTES are read by two threads, FEW_BYTES by one. */
-enum { BYTES = 5000001, FEW_BYTES = 4000000, OWNERS = 3 };
+/* Two threads read BYTES, one reads FEW_BYTES. */
+enum { BYTES = 5000001, FEW_BYTES = 4000000, OWNERS = 3, QUEUE = 4 };
 
 static bool threads_refused;
 
@@ -326,6 +326,49 @@ static void a_read_can_be_interrupted(void **state)
                                      .context = &yes};
     assert_int_equal(region_read_pieces(&read, &err), MUSTER_EINTERRUPTED);
     muster_endpoint_close(silent);
+}
+
+/* Fills the queue of a listening socket, whose kernel then drops the requests of others: as if its
+ * host could not be reached any more. */
+static void fill_queue(struct muster_endpoint *endpoint, const struct muster_member *address,
+                       int ret_fds[QUEUE])
+{
+    struct member member = endpoint_member(address);
+    assert_int_equal(listen(endpoint->tcp_fd, 0), 0);
+    for (int i = 0; i < QUEUE; i++) {
+        ret_fds[i] = endpoint_begin(&member, false);
+        assert_true(ret_fds[i] >= 0);
+    }
+}
+
+static void a_read_can_be_interrupted_while_it_connects(void **state)
+{
+    struct owners *o = *state;
+    struct muster_err err = MUSTER_ERR_INIT;
+    struct muster_endpoint *far;
+    struct muster_member member;
+    struct muster_elastic_piece piece = {o->read, BYTES};
+    int yes = 1, fds[QUEUE];
+    assert_int_equal(muster_endpoint_open("127.0.0.1", &far, &err), 0);
+    muster_endpoint_member(far, &member);
+    fill_queue(far, &member, fds);
+    struct region_read read = {.owners = &member,
+                               .num_owners = 1,
+                               .generation = 4,
+                               .version = 17,
+                               .pieces = &piece,
+                               .num_pieces = 1,
+                               .timeout_ms = INT64_MAX,
+                               .interrupted = enough,
+                               .context = &yes};
+    assert_int_equal(region_read_pieces(&read, &err), MUSTER_EINTERRUPTED);
+    read.interrupted = NULL;
+    read.timeout_ms = 100;
+    assert_int_equal(region_read_pieces(&read, &err), MUSTER_EPEERDEAD);
+    for (int i = 0; i < QUEUE; i++) {
+        close(fds[i]);
+    }
+    muster_endpoint_close(far);
 }
 
 struct partly_silent {
@@ -732,6 +775,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_forked_child_closes_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(pieces_are_one_row_of_bytes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(another_size_is_said, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_read_can_be_interrupted_while_it_connects, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(a_read_can_be_interrupted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_read_can_be_interrupted_while_the_other_thread_waits,
                                         set_up, tear_down),
