@@ -455,9 +455,9 @@ MUSTER_API int muster_comm_form(struct muster_endpoint *endpoint,
 struct muster_region;
 
 /* Lets other processes read this memory. It stays the caller's and must outlive the region. A
- * thread of the region answers up to 64 readers at a time, also while the user's threads compute.
+ * thread of the region answers up to 256 readers at a time, also while the user's threads compute.
  * When more come, readers that were idle for two seconds are disconnected. A region costs this
- * thread and four descriptors, and one more for each reader. Nothing can be read before
+ * thread and four descriptors, and one or two more for each reader. Nothing can be read before
  * muster_region_set. host: as for muster_endpoint_open. */
 MUSTER_API int muster_region_open(const char *host, const void *memory, size_t size_bytes,
                                   struct muster_region **ret, struct muster_err *err);

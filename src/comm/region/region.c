@@ -24,8 +24,8 @@
 #include <unistd.h>
 
 enum {
-    MAX_READERS = 128, /* connections: a reader of a large region may have two */
-    FULL_MS = 100,     /* if there was no descriptor, time until the next try */
+    MAX_READERS = 2 * MUSTER_MAX_RANKS, /* connections: a reader of a large region has two */
+    FULL_MS = 100,                      /* if there was no descriptor, time until the next try */
 };
 
 struct reader {

@@ -454,7 +454,29 @@ static void receive_all(int fd, void *to, size_t bytes)
     }
 }
 
-/* The reader asks for more than sockets can hold and receives nothing, like a reader that waits for
+/* A hundred other ranks read from the only owner at once, each by two
+ * connections, as after a restore. */
+static void a_hundred_ranks_can_read_from_one_owner(void **state)
+{
+    enum { OTHERS = 200 };
+    struct owners *o = *state;
+    struct muster_err err = MUSTER_ERR_INIT;
+    static int fds[OTHERS];
+    for (int i = 0; i < OTHERS; i++) {
+        fds[i] = connect_as_reader(&o->members[0]);
+    }
+    assert_int_equal(
+        muster_region_read(o->members, 1, 4, 17, o->read, BYTES, test_limit_ms(), &err), 0);
+    for (int i = 0; i < OTHERS; i++) {
+        struct region_ask ask = {.magic = REGION_MAGIC};
+        struct region_answer answer;
+        assert_int_equal(send(fds[i], &ask, sizeof ask, MSG_NOSIGNAL), sizeof ask);
+        receive_all(fds[i], &answer, sizeof answer);
+        close(fds[i]);
+    }
+}
+
+/* The reader asks for more than sockets hold and takes nothing, as a reader does that waits for
  * another owner. Other readers do not wait for it, and it is not disconnected. */
 static void a_reader_that_waits_holds_nobody_up(void **state)
 {
@@ -777,6 +799,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(another_size_is_said, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_read_can_be_interrupted_while_it_connects, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_hundred_ranks_can_read_from_one_owner, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_read_can_be_interrupted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_read_can_be_interrupted_while_the_other_thread_waits,
                                         set_up, tear_down),
