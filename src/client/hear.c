@@ -145,7 +145,8 @@ static int copy_open(const struct muster_elastic *job, const struct wire_open *t
     }
     ret->plan = job->plan;
     ret->plan.anchor = told->anchor;
-    if (!plan_anchor_fits(&job->plan, &told->anchor, told->base)) {
+    if (!plan_anchor_fits(&job->plan, &told->anchor, told->base) ||
+        told->base > plan_steps(&ret->plan)) {
         return muster_fail(err, MUSTER_EPROTO,
                            "a generation was sent whose steps are none of this data set");
     }

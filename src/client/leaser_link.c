@@ -68,8 +68,24 @@ static int enrolled(struct muster_shards *s, const struct wire_message *m, struc
     return 0;
 }
 
+static bool are_of_this_dataset(const struct muster_shards *s, const struct wire_ranges *ranges)
+{
+    for (uint32_t i = 0; i < ranges->count; i++) {
+        struct shard_range range = ranges->list[i];
+        if (range.dataset != s->number || range.epoch >= s->options.epochs ||
+            shard_range_end(range) > s->options.records) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static int leased(struct muster_shards *s, const struct wire_leased *told, struct muster_err *err)
 {
+    if (!are_of_this_dataset(s, &told->ranges)) {
+        return muster_fail(err, MUSTER_EPROTO,
+                           "the coordinator leased records that the data set does not have");
+    }
     if (told->all) {
         return holdings_grant_unknown(&s->holdings, &told->ranges, told->sequence, err);
     }

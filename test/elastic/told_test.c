@@ -1,0 +1,243 @@
+/* What a worker does if its coordinator says what no right one says, and while it looks for one.
+ * The coordinator is a thread of the test, with one connection, that follows a script. */
+#include "base/testing/test.h"
+#include "base/testing/test_folder.h"
+#include "base/testing/test_wait.h"
+#include "wire/wire.h"
+
+#include <muster/elastic.h>
+#include <muster/shards.h>
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { FRAME_MAX = 4096, RECORDS = 10 };
+
+struct speaker {
+    char folder[TEST_FOLDER_BYTES];
+    char address[TEST_FOLDER_BYTES + 16];
+    int listens;
+    int fd;
+    void (*script)(struct speaker *speaker);
+    pthread_t thread;
+    uint64_t incarnation; /* of the worker */
+    uint8_t frame[FRAME_MAX];
+    alignas(max_align_t) uint8_t room[WIRE_ROOM_BYTES(FRAME_MAX)];
+    _Atomic bool dropped; /* the worker has ended the connection */
+};
+
+/* ---- The coordinator ---- */
+
+/* The thread that is not cmocka's ends the program. */
+static void must(bool holds, const char *what)
+{
+    if (!holds) {
+        (void)fprintf(stderr, "the speaker: %s\n", what);
+        abort();
+    }
+}
+
+static void hear(struct speaker *s, enum wire_kind kind, struct wire_message *ret)
+{
+    struct wire_room room = {.memory = s->room, .size_bytes = sizeof s->room};
+    do {
+        ssize_t n = recv(s->fd, s->frame, WIRE_LENGTH_BYTES, MSG_WAITALL);
+        int64_t count = wire_frame_bytes(s->frame, n > 0 ? (size_t)n : 0, FRAME_MAX, NULL);
+        must(count > 0, "no frame has come");
+        size_t rest = (size_t)count - WIRE_LENGTH_BYTES;
+        n = recv(s->fd, s->frame + WIRE_LENGTH_BYTES, rest, MSG_WAITALL);
+        must(n == (ssize_t)rest, "a frame is torn");
+        room.used_bytes = 0;
+        must(wire_read(s->frame, (size_t)count, &room, ret, NULL) == 0, "a frame is no message");
+    } while (ret->kind != kind);
+}
+
+static void say(struct speaker *s, struct wire_message m)
+{
+    uint8_t bytes[FRAME_MAX];
+    m.term = 1;
+    int64_t count = wire_write(&m, bytes, sizeof bytes, NULL);
+    must(count > 0 && count <= FRAME_MAX, "the message is too long");
+    must(send(s->fd, bytes, (size_t)count, MSG_NOSIGNAL) == count, "nothing can be sent");
+}
+
+static void greet(struct speaker *s)
+{
+    struct wire_message m;
+    struct timeval limit = {.tv_sec = test_limit_ms() / 1000};
+    s->fd = accept4(s->listens, NULL, NULL, SOCK_CLOEXEC);
+    must(s->fd >= 0, "no worker has come");
+    (void)setsockopt(s->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    hear(s, WIRE_HELLO, &m);
+    s->incarnation = m.hello.incarnation;
+    say(s, (struct wire_message){.kind = WIRE_WELCOME,
+                                 .welcome = {.version = WIRE_VERSION, .lease_ms = 30000}});
+}
+
+static void settle(struct speaker *s, struct wire_dataset spec)
+{
+    spec.micro_batches = 1;
+    say(s, (struct wire_message){.kind = WIRE_DATASET, .dataset = spec});
+}
+
+static void greet_member(struct speaker *s)
+{
+    struct wire_message m;
+    greet(s);
+    hear(s, WIRE_DATASET, &m);
+    settle(s, m.dataset);
+}
+
+static void greet_leaser(struct speaker *s)
+{
+    struct wire_message m;
+    greet(s);
+    hear(s, WIRE_ENROLL, &m);
+    settle(s, m.enroll.dataset);
+}
+
+/* Waits until the worker has ended the connection. */
+static void see_it_go(struct speaker *s)
+{
+    while (recv(s->fd, s->frame, sizeof s->frame, 0) > 0) {
+    }
+    atomic_store(&s->dropped, true);
+}
+
+static void *run(void *context)
+{
+    struct speaker *s = context;
+    s->script(s);
+    return NULL;
+}
+
+static void start(struct speaker *s, void (*script)(struct speaker *speaker))
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    *s = (struct speaker){.script = script, .fd = -1};
+    test_folder_make(s->folder);
+    (void)snprintf(s->address, sizeof s->address, "unix:%s/socket", s->folder);
+    (void)snprintf(at.sun_path, sizeof at.sun_path, "%.90s/socket", s->folder);
+    s->listens = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(s->listens, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(s->listens, 8), 0);
+    assert_int_equal(pthread_create(&s->thread, NULL, run, s), 0);
+}
+
+static void stop(struct speaker *s)
+{
+    assert_int_equal(pthread_join(s->thread, NULL), 0);
+    close(s->fd);
+    close(s->listens);
+    test_folder_remove(s->folder);
+}
+
+/* ---- The worker ---- */
+
+static const char token[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+
+static int is_dropped(void *user)
+{
+    struct speaker *s = user;
+    return atomic_load(&s->dropped);
+}
+
+static struct muster_elastic_options member_of(struct speaker *s)
+{
+    struct muster_elastic_options options = MUSTER_ELASTIC_OPTIONS_INIT;
+    options.coordinator = s->address;
+    options.token = token;
+    options.host = "127.0.0.1";
+    options.records = RECORDS;
+    options.epochs = options.batch = 1;
+    options.connect_ms = test_limit_ms();
+    options.interrupted = is_dropped;
+    options.user = s;
+    return options;
+}
+
+static struct muster_shards_options leaser_of(struct speaker *s)
+{
+    struct muster_shards_options options = MUSTER_SHARDS_OPTIONS_INIT;
+    options.coordinator = s->address;
+    options.token = token;
+    options.records = RECORDS;
+    options.epochs = options.shard = 1;
+    options.connect_ms = test_limit_ms();
+    options.interrupted = is_dropped;
+    options.user = s;
+    return options;
+}
+
+/* ---- What no right coordinator says ---- */
+
+static void open_behind_the_last_step(struct speaker *s)
+{
+    struct wire_message m;
+    greet_member(s);
+    hear(s, WIRE_JOIN, &m);
+    const struct wire_member member = {.incarnation = s->incarnation, .address = m.join.address};
+    say(s, (struct wire_message){
+               .kind = WIRE_OPEN,
+               .open = {.generation = 1, .base = RECORDS + 1, .members = {&member, 1}}});
+    see_it_go(s);
+}
+
+static void a_generation_behind_the_last_step_is_refused(void **state)
+{
+    (void)state;
+    struct speaker s;
+    struct muster_err err = MUSTER_ERR_INIT;
+    struct muster_elastic *job;
+    struct muster_elastic_pass pass = MUSTER_ELASTIC_PASS_INIT;
+    struct muster_elastic_info info = MUSTER_ELASTIC_INFO_INIT;
+    start(&s, open_behind_the_last_step);
+    struct muster_elastic_options options = member_of(&s);
+    assert_int_equal(muster_elastic_open(&options, &job, &err), 0);
+    assert_int_equal(muster_elastic_next(job, &pass, &err), MUSTER_EINTERRUPTED);
+    assert_int_equal(muster_elastic_query(job, &info, &err), 0);
+    assert_int_equal(info.version, 0);
+    muster_elastic_close(job);
+    stop(&s);
+}
+
+static void lease_what_there_is_not(struct speaker *s)
+{
+    static const struct shard_range range = {.first = RECORDS, .count = 1};
+    struct wire_message m;
+    greet_leaser(s);
+    hear(s, WIRE_FETCH, &m);
+    say(s, (struct wire_message){.kind = WIRE_LEASED, .leased.ranges = {&range, 1}});
+    see_it_go(s);
+}
+
+static void records_that_there_are_not_are_refused(void **state)
+{
+    (void)state;
+    struct speaker s;
+    struct muster_err err = MUSTER_ERR_INIT;
+    struct muster_shards *shards;
+    struct muster_shard shard = MUSTER_SHARD_INIT;
+    start(&s, lease_what_there_is_not);
+    struct muster_shards_options options = leaser_of(&s);
+    assert_int_equal(muster_shards_open(&options, &shards, &err), 0);
+    assert_int_equal(muster_shards_fetch(shards, &shard, &err), MUSTER_EINTERRUPTED);
+    muster_shards_close(shards);
+    stop(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_generation_behind_the_last_step_is_refused),
+        cmocka_unit_test(records_that_there_are_not_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
