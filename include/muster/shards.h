@@ -152,7 +152,8 @@ struct muster_shards_position {
 MUSTER_API int muster_shards_position(struct muster_shards *shards,
                                       struct muster_shards_position *ret, struct muster_err *err);
 /* Lets the data set begin at this position: records that are neither to do nor held there count as
- * done. 1: it does; 0: it has begun already, or has no such position. */
+ * done. 1: it does; 0: it has begun already, or has no such position. MUSTER_ETOOBIG: the position
+ * has more ranges than a message can hold, about 200,000. */
 MUSTER_API int muster_shards_begin(struct muster_shards *shards,
                                    const struct muster_shards_position *position,
                                    struct muster_err *err);

@@ -92,7 +92,8 @@ void leaser_say_enroll(struct muster_shards *s);
 void leaser_say_fetch(struct muster_shards *s);
 /* Sends DONE, unless one is under way or there is nothing to report. */
 void leaser_say_done(struct muster_shards *s);
-void leaser_say_to_do(struct muster_shards *s);
+/* MUSTER_ETOOBIG: s->begins has too many ranges for a message. */
+int leaser_say_to_do(struct muster_shards *s, struct muster_err *err);
 void leaser_say_progress(struct muster_shards *s);
 void leaser_say_leave(struct muster_shards *s);
 /* Sends again the messages that had no answer before the connection was lost. */

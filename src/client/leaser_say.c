@@ -109,7 +109,7 @@ static int by_position(const void *a, const void *b)
     return shard_range_compare(*(const struct shard_range *)a, *(const struct shard_range *)b);
 }
 
-void leaser_say_to_do(struct muster_shards *s)
+int leaser_say_to_do(struct muster_shards *s, struct muster_err *err)
 {
     const struct muster_shards_position *begins = s->begins;
     struct wire_message m = {.kind = WIRE_TO_DO, .to_do.begin = begins != NULL};
@@ -121,7 +121,7 @@ void leaser_say_to_do(struct muster_shards *s)
                       sizeof *list);
         if (!list) {
             connection_close(&s->connection); /* it is sent when there is memory */
-            return;
+            return 0;
         }
         add_ranges(list, &count, s->number, begins->to_do, begins->to_do_count, begins->epoch);
         add_ranges(list, &count, s->number, begins->held, begins->held_count, begins->epoch);
@@ -129,8 +129,12 @@ void leaser_say_to_do(struct muster_shards *s)
         m.to_do.epoch = (uint32_t)begins->epoch;
         m.to_do.ranges = (struct wire_ranges){list, count};
     }
-    say(s, LEASER_UP, &m);
+    int64_t bytes = wire_write(&m, NULL, 0, err);
+    if (bytes >= 0) {
+        say(s, LEASER_UP, &m);
+    }
     free(list);
+    return bytes < 0 ? (int)bytes : 0;
 }
 
 void leaser_say_progress(struct muster_shards *s)
@@ -156,6 +160,6 @@ void leaser_say_again(struct muster_shards *s)
         leaser_say_fetch(s);
     }
     if (s->wants_position) {
-        leaser_say_to_do(s);
+        (void)leaser_say_to_do(s, NULL); /* it was not too long the first time */
     }
 }

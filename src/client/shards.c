@@ -287,10 +287,8 @@ static int ask_position(struct muster_shards *s, const struct muster_shards_posi
 {
     int r = failure(s, err);
     s->begins = begins;
+    r = r < 0 ? r : leaser_say_to_do(s, err);
     s->wants_position = r == 0;
-    if (r == 0) {
-        leaser_say_to_do(s);
-    }
     while (r == 0 && s->wants_position) {
         r = wait_turn(s, err);
         r = r < 0 ? r : failure(s, err);

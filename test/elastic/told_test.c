@@ -18,7 +18,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { FRAME_MAX = 4096, RECORDS = 10 };
+enum { FRAME_MAX = 4096, RECORDS = 10, MANY = 300000, TURNS = 40 };
 
 struct speaker {
     char folder[TEST_FOLDER_BYTES];
@@ -233,11 +233,50 @@ static void records_that_there_are_not_are_refused(void **state)
     stop(&s);
 }
 
+/* ---- What is asked of the worker ---- */
+
+static void only_greet_a_leaser(struct speaker *s)
+{
+    greet_leaser(s);
+    see_it_go(s);
+}
+
+static int is_long_ago(void *user)
+{
+    int *turns = user;
+    return ++*turns > TURNS;
+}
+
+/* Otherwise the worker would connect again and again, to send what no frame can hold. */
+static void a_position_that_no_message_can_hold_is_an_error(void **state)
+{
+    (void)state;
+    static struct muster_shards_range ranges[MANY];
+    struct speaker s;
+    struct muster_err err = MUSTER_ERR_INIT;
+    struct muster_shards *shards;
+    int turns = 0;
+    for (uint64_t i = 0; i < MANY; i++) {
+        ranges[i] = (struct muster_shards_range){2 * i, 1};
+    }
+    start(&s, only_greet_a_leaser);
+    struct muster_shards_options options = leaser_of(&s);
+    options.records = UINT64_C(2) * MANY;
+    options.interrupted = is_long_ago;
+    options.user = &turns;
+    assert_int_equal(muster_shards_open(&options, &shards, &err), 0);
+    const struct muster_shards_position begins = {.to_do = ranges, .to_do_count = MANY};
+    assert_int_equal(muster_shards_begin(shards, &begins, &err), MUSTER_ETOOBIG);
+    muster_shards_close(shards);
+    stop(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_generation_behind_the_last_step_is_refused),
         cmocka_unit_test(records_that_there_are_not_are_refused),
+        cmocka_unit_test(a_position_that_no_message_can_hold_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
