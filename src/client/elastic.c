@@ -9,6 +9,7 @@
 #include "client/saver.h"
 #include "client/uplink.h"
 #include "comm/region/region.h"
+#include "comm/system/deadline.h"
 #include "comm/system/sized.h"
 
 #include <stdio.h>
@@ -29,7 +30,7 @@ static const struct sized_kind sized_elastic_options =
 static int wait_for_coordinator(struct muster_elastic *job, int64_t connect_ms,
                                 struct muster_err *err)
 {
-    int64_t end_ns = worker_now_ns() + connect_ms * 1000000;
+    int64_t end_ns = deadline_after_ms(connect_ms);
     int r = 0;
     pthread_mutex_lock(&job->mutex);
     while (r == 0 && !job->settled && job->end == WORKER_GOES_ON) {

@@ -1,6 +1,7 @@
 /* The functions of muster/shards.h. Layer: worker (part of libmuster). Thread: the user's. */
 #include "client/leaser.h"
 #include "client/worker.h"
+#include "comm/system/deadline.h"
 #include "comm/system/sized.h"
 
 #include <string.h>
@@ -62,7 +63,7 @@ static int failure(const struct muster_shards *s, struct muster_err *err)
 
 static int wait_for_coordinator(struct muster_shards *s, struct muster_err *err)
 {
-    int64_t end_ns = worker_now_ns() + s->options.connect_ms * NS_PER_MS;
+    int64_t end_ns = deadline_after_ms(s->options.connect_ms);
     int r = 0;
     pthread_mutex_lock(&s->mutex);
     while (r == 0 && !s->enrolled && !s->failed) {

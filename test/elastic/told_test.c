@@ -30,6 +30,7 @@ struct speaker {
     uint64_t incarnation; /* of the worker */
     uint8_t frame[FRAME_MAX];
     alignas(max_align_t) uint8_t room[WIRE_ROOM_BYTES(FRAME_MAX)];
+    _Atomic bool awaited; /* the worker waits for the coordinator */
     _Atomic bool dropped; /* the worker has ended the connection */
 };
 
@@ -41,6 +42,13 @@ static void must(bool holds, const char *what)
     if (!holds) {
         (void)fprintf(stderr, "the speaker: %s\n", what);
         abort();
+    }
+}
+
+static void wait_until(_Atomic bool *flag)
+{
+    for (int64_t end = 0; !atomic_load(flag);) {
+        must(test_turn(&end), "what it waits for does not come");
     }
 }
 
@@ -271,12 +279,57 @@ static void a_position_that_no_message_can_hold_is_an_error(void **state)
     stop(&s);
 }
 
+static void greet_who_waits_as_member(struct speaker *s)
+{
+    wait_until(&s->awaited);
+    greet_member(s);
+    see_it_go(s);
+}
+
+static void greet_who_waits_as_leaser(struct speaker *s)
+{
+    wait_until(&s->awaited);
+    greet_leaser(s);
+    see_it_go(s);
+}
+
+static int note_wait(void *user)
+{
+    struct speaker *s = user;
+    atomic_store(&s->awaited, true);
+    return 0;
+}
+
+static void the_longest_time_to_connect_is_not_over_at_once(void **state)
+{
+    (void)state;
+    struct speaker s;
+    struct muster_err err = MUSTER_ERR_INIT;
+    struct muster_elastic *job;
+    struct muster_shards *shards;
+    start(&s, greet_who_waits_as_member);
+    struct muster_elastic_options member = member_of(&s);
+    member.connect_ms = INT64_MAX;
+    member.interrupted = note_wait;
+    assert_int_equal(muster_elastic_open(&member, &job, &err), 0);
+    muster_elastic_close(job);
+    stop(&s);
+    start(&s, greet_who_waits_as_leaser);
+    struct muster_shards_options leaser = leaser_of(&s);
+    leaser.connect_ms = INT64_MAX;
+    leaser.interrupted = note_wait;
+    assert_int_equal(muster_shards_open(&leaser, &shards, &err), 0);
+    muster_shards_close(shards);
+    stop(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_generation_behind_the_last_step_is_refused),
         cmocka_unit_test(records_that_there_are_not_are_refused),
         cmocka_unit_test(a_position_that_no_message_can_hold_is_an_error),
+        cmocka_unit_test(the_longest_time_to_connect_is_not_over_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
