@@ -92,7 +92,7 @@ void leaser_say_enroll(struct muster_shards *s);
 void leaser_say_fetch(struct muster_shards *s);
 /* Sends DONE, unless one is under way or there is nothing to report. */
 void leaser_say_done(struct muster_shards *s);
-/* MUSTER_ETOOBIG: s->begins has too many ranges for a message. */
+/* MUSTER_ETOOBIG: s->begins has too many ranges for a message; MUSTER_ENOMEM. */
 int leaser_say_to_do(struct muster_shards *s, struct muster_err *err);
 void leaser_say_progress(struct muster_shards *s);
 void leaser_say_leave(struct muster_shards *s);

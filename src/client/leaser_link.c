@@ -187,11 +187,15 @@ static void note_done(struct muster_shards *s, const struct muster_err *err)
     }
 }
 
+/* Nobody else uses the connection while it is down, and to look its name up may take long: the
+ * user's thread must not wait for that. */
 static void connect_anew(struct muster_shards *s, struct times *t)
 {
     struct muster_err err = MUSTER_ERR_INIT;
-    t->greeted_ns = worker_now_ns();
+    pthread_mutex_unlock(&s->mutex);
     int r = connection_open(&s->connection, s->coordinator, &err);
+    pthread_mutex_lock(&s->mutex);
+    t->greeted_ns = worker_now_ns();
     if (r == MUSTER_EGONE) {
         note_done(s, &err);
     } else if (r == MUSTER_EFAILED) {

@@ -120,8 +120,7 @@ int leaser_say_to_do(struct muster_shards *s, struct muster_err *err)
                           pieces(begins->held, begins->held_count) + 1,
                       sizeof *list);
         if (!list) {
-            connection_close(&s->connection); /* it is sent when there is memory */
-            return 0;
+            return muster_fail(err, MUSTER_ENOMEM, "no memory for the ranges of a position");
         }
         add_ranges(list, &count, s->number, begins->to_do, begins->to_do_count, begins->epoch);
         add_ranges(list, &count, s->number, begins->held, begins->held_count, begins->epoch);
@@ -159,7 +158,7 @@ void leaser_say_again(struct muster_shards *s)
     if (s->asked || s->none_now) {
         leaser_say_fetch(s);
     }
-    if (s->wants_position) {
-        (void)leaser_say_to_do(s, NULL); /* it was not too long the first time */
+    if (s->wants_position && leaser_say_to_do(s, NULL) < 0) {
+        connection_close(&s->connection); /* it is sent when there is memory */
     }
 }

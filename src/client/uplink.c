@@ -54,11 +54,15 @@ static void drop(struct muster_elastic *job, struct times *t, const struct muste
     (void)pthread_cond_broadcast(&job->changed);
 }
 
+/* Nobody else uses the connection while it is down, and to look its name up may take long: the
+ * user's thread must not wait for that. */
 static void connect_anew(struct muster_elastic *job, struct times *t)
 {
     struct muster_err err = MUSTER_ERR_INIT;
-    t->greeted_ns = worker_now_ns();
+    pthread_mutex_unlock(&job->mutex);
     int r = connection_open(&job->connection, job->coordinator, &err);
+    pthread_mutex_lock(&job->mutex);
+    t->greeted_ns = worker_now_ns();
     if (r == MUSTER_EGONE) { /* this worker came too late, or was left out */
         worker_end(job, job->core.complete ? WORKER_FINISHED : WORKER_EXPELLED, r, "%s", err.text);
     } else if (r == MUSTER_EFAILED) {

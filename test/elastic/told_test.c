@@ -3,6 +3,7 @@
 #include "base/testing/test.h"
 #include "base/testing/test_folder.h"
 #include "base/testing/test_wait.h"
+#include "comm/system/deadline.h"
 #include "wire/wire.h"
 
 #include <muster/elastic.h>
@@ -241,6 +242,141 @@ static void records_that_there_are_not_are_refused(void **state)
     stop(&s);
 }
 
+/* ---- A name that is looked up for long ---- */
+
+/* While names are slow, a look-up lasts until the test has got its answer, or `most_ms`. */
+static struct {
+    _Atomic bool is_slow, is_asked, is_answered, is_over;
+    int most_ms;
+} names;
+
+int __real_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **ret);
+int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **ret);
+
+int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **ret)
+{
+    bool is_own = strcmp(service, "0") == 0; /* the worker's host */
+    bool slow = !is_own && atomic_load(&names.is_slow);
+    if (slow) {
+        atomic_store(&names.is_asked, true);
+        int64_t end_ns = deadline_after_ms(names.most_ms);
+        while (deadline_now_ns() < end_ns && !atomic_load(&names.is_answered)) {
+            test_let_pass(1);
+        }
+        atomic_store(&names.is_over, true);
+    }
+    return __real_getaddrinfo(node, service, hints, ret);
+}
+
+/* Listens at a port, so that the worker looks for the name of its host. */
+static void start_at_port(struct speaker *s, void (*script)(struct speaker *speaker))
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t bytes = sizeof at;
+    *s = (struct speaker){.script = script, .fd = -1};
+    test_folder_make(s->folder);
+    s->listens = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(s->listens, (struct sockaddr *)&at, bytes), 0);
+    assert_int_equal(getsockname(s->listens, (struct sockaddr *)&at, &bytes), 0);
+    assert_int_equal(listen(s->listens, 8), 0);
+    (void)snprintf(s->address, sizeof s->address, "tcp:127.0.0.1:%u", ntohs(at.sin_port));
+    assert_int_equal(pthread_create(&s->thread, NULL, run, s), 0);
+}
+
+static void only_greet_a_member(struct speaker *s)
+{
+    greet_member(s);
+    see_it_go(s);
+}
+
+static void hang_up_on_a_member(struct speaker *s)
+{
+    greet_member(s);
+    wait_until(&s->awaited);
+    (void)shutdown(s->fd, SHUT_RDWR);
+}
+
+static void hang_up_on_a_leaser(struct speaker *s)
+{
+    greet_leaser(s);
+    wait_until(&s->awaited);
+    (void)shutdown(s->fd, SHUT_RDWR);
+}
+
+static void slow_names_down(struct speaker *s)
+{
+    names.is_asked = names.is_answered = names.is_over = false;
+    names.most_ms = test_limit_ms() / 20;
+    atomic_store(&names.is_slow, true);
+    atomic_store(&s->awaited, true);
+    wait_until(&names.is_asked);
+}
+
+static void speed_names_up(void)
+{
+    assert_false(atomic_load(&names.is_over));
+    atomic_store(&names.is_answered, true);
+    atomic_store(&names.is_slow, false);
+}
+
+/* The user's thread needs the same data as the thread that looks the name up: workers train while
+ * the coordinator is away. */
+static void a_slow_resolver_holds_no_member_up(void **state)
+{
+    (void)state;
+    struct speaker s;
+    struct muster_err err = MUSTER_ERR_INIT;
+    struct muster_elastic *job;
+    struct muster_elastic_info info = MUSTER_ELASTIC_INFO_INIT;
+    start_at_port(&s, hang_up_on_a_member);
+    struct muster_elastic_options options = member_of(&s);
+    assert_int_equal(muster_elastic_open(&options, &job, &err), 0);
+    slow_names_down(&s);
+    assert_int_equal(muster_elastic_query(job, &info, &err), 0);
+    speed_names_up();
+    muster_elastic_close(job);
+    stop(&s);
+}
+
+static void a_slow_resolver_holds_no_leaser_up(void **state)
+{
+    (void)state;
+    struct speaker s;
+    struct muster_err err = MUSTER_ERR_INIT;
+    struct muster_shards *shards;
+    struct muster_shards_info info = MUSTER_SHARDS_INFO_INIT;
+    start_at_port(&s, hang_up_on_a_leaser);
+    struct muster_shards_options options = leaser_of(&s);
+    assert_int_equal(muster_shards_open(&options, &shards, &err), 0);
+    slow_names_down(&s);
+    assert_int_equal(muster_shards_query(shards, &info, &err), 0);
+    speed_names_up();
+    muster_shards_close(shards);
+    stop(&s);
+}
+
+/* The first server of names does not answer: the resolver asks the next one after five seconds. */
+static void after_a_long_look_up_there_is_time_for_a_greeting(void **state)
+{
+    (void)state;
+    struct speaker s;
+    struct muster_err err = MUSTER_ERR_INIT;
+    struct muster_elastic *job;
+    start_at_port(&s, only_greet_a_member);
+    struct muster_elastic_options options = member_of(&s);
+    names.most_ms = 5500;
+    names.is_answered = false;
+    atomic_store(&names.is_slow, true);
+    int r = muster_elastic_open(&options, &job, &err);
+    atomic_store(&names.is_slow, false);
+    assert_int_equal(r, 0);
+    muster_elastic_close(job);
+    stop(&s);
+}
+
 /* ---- What is asked of the worker ---- */
 
 static void only_greet_a_leaser(struct speaker *s)
@@ -328,6 +464,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_generation_behind_the_last_step_is_refused),
         cmocka_unit_test(records_that_there_are_not_are_refused),
+        cmocka_unit_test(a_slow_resolver_holds_no_member_up),
+        cmocka_unit_test(a_slow_resolver_holds_no_leaser_up),
+        cmocka_unit_test(after_a_long_look_up_there_is_time_for_a_greeting),
         cmocka_unit_test(a_position_that_no_message_can_hold_is_an_error),
         cmocka_unit_test(the_longest_time_to_connect_is_not_over_at_once),
     };
