@@ -279,28 +279,30 @@ static const char *take_name(const char *at, const char *end, char ret[CHECKPOIN
     return stop ? stop + 1 : NULL;
 }
 
-/* Takes the names of all checkpoints that the job may go back to, one on a line, the newest
- * last. */
-static void take_names(struct saver *s, const struct wire_text *names)
+/* Takes the names of all checkpoints that the job may go back to, one on a line, the newest last.
+ * Returns false, and changes nothing, if there are none. */
+static bool take_names(struct saver *s, const struct wire_text *names)
 {
     const char *at = names->bytes, *end = names->bytes + names->count;
-    s->known_count = 0;
-    while (at && s->known_count < SAVER_KNOWN_MAX) {
+    struct checkpoint_name list[SAVER_KNOWN_MAX];
+    size_t count = 0;
+    while (at && count < SAVER_KNOWN_MAX) {
         char text[CHECKPOINT_NAME_BYTES];
-        struct checkpoint_name name;
         bool part;
         at = take_name(at, end, text);
-        if (checkpoint_name_read(text, &name, &part) && !part) {
-            s->known[s->known_count++] = name;
-        }
+        count += checkpoint_name_read(text, &list[count], &part) && !part;
     }
+    if (count > 0) {
+        memcpy(s->known, list, count * sizeof *list);
+        s->known_count = count;
+    }
+    return count > 0;
 }
 
 void saver_hear(struct muster_elastic *job, const struct wire_checkpoint *told)
 {
     struct saver *s = &job->saver;
-    take_names(s, &told->path);
-    if (s->known_count == 0) {
+    if (!take_names(s, &told->path)) {
         return;
     }
     if (s->unsaid_version > 0 && s->unsaid_version <= told->version) {
