@@ -45,7 +45,7 @@ static int fail_to_listen(struct muster_err *err, const char *address)
 static bool is_stale(const struct sockaddr_un *where)
 {
     struct stat found;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     bool refused = fd >= 0 && lstat(where->sun_path, &found) == 0 && S_ISSOCK(found.st_mode) &&
                    connect(fd, (const struct sockaddr *)where, sizeof *where) < 0 &&
                    errno == ECONNREFUSED;
@@ -59,9 +59,12 @@ static int bind_unix(int fd, const struct sockaddr_un *where)
 {
     mode_t before = umask(0177); /* only the owner may connect */
     int r = bind(fd, (const struct sockaddr *)where, sizeof *where);
-    if (r < 0 && errno == EADDRINUSE && is_stale(where)) {
-        r = unlink(where->sun_path) < 0 ? -1
-                                        : bind(fd, (const struct sockaddr *)where, sizeof *where);
+    if (r < 0 && errno == EADDRINUSE) {
+        bool stale = is_stale(where);
+        errno = EADDRINUSE; /* of bind, for the caller */
+        r = stale && unlink(where->sun_path) == 0
+                ? bind(fd, (const struct sockaddr *)where, sizeof *where)
+                : -1;
     }
     umask(before);
     return r;

@@ -1,6 +1,9 @@
-/* Checks parts of the server: the token, the table by incarnation, the queue of frames, and the
- * report of how a process ended. */
+/* Checks parts of the server: the token, the table by incarnation, the queue of frames, what is
+ * told of how a process ended, and an address that is taken. */
 #include "base/testing/test.h"
+#include "base/testing/test_folder.h"
+#include "base/testing/test_wait.h"
+#include "coordinator/server/listener.h"
 #include "coordinator/server/queue.h"
 #include "coordinator/server/table.h"
 #include "coordinator/server/token.h"
@@ -14,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { KEYS = 5000, FRAMES = 300, FRAME_BYTES = 4096 };
+enum { KEYS = 5000, FRAMES = 300, FRAME_BYTES = 4096, CLIENTS = 8 };
 
 static void a_token_is_64_digits(void **state)
 {
@@ -173,6 +176,38 @@ static void how_a_process_ended_is_known_when_it_was_waited_for(void **state)
     close(listens);
 }
 
+/* ---- An address that another process has ---- */
+
+/* For example a coordinator that is stopped: its kernel has a full queue of clients. */
+static void a_process_that_does_not_accept_is_not_waited_for(void **state)
+{
+    const char *folder = *state;
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    struct server_listener listener;
+    struct muster_err err = MUSTER_ERR_INIT;
+    char address[TEST_FOLDER_BYTES + 16];
+    int clients[CLIENTS], count = 0;
+    test_alarm();
+    (void)snprintf(address, sizeof address, "unix:%s/socket", folder);
+    (void)snprintf(at.sun_path, sizeof at.sun_path, "%.90s/socket", folder);
+    int listens = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listens, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(listens, 0), 0);
+    bool full = false;
+    while (!full && count < CLIENTS) {
+        clients[count] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        full = connect(clients[count++], (struct sockaddr *)&at, sizeof at) < 0;
+    }
+    assert_true(full);
+    assert_int_equal(server_listener_open(&listener, address, &err), MUSTER_ECONFLICT);
+    listener.is_unix = false; /* the socket is not its own */
+    server_listener_close(&listener);
+    while (count > 0) {
+        close(clients[--count]);
+    }
+    close(listens);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +215,8 @@ int main(void)
         cmocka_unit_test(a_table_has_what_was_added_and_not_removed),
         cmocka_unit_test(a_queue_keeps_the_order),
         cmocka_unit_test(how_a_process_ended_is_known_when_it_was_waited_for),
+        cmocka_unit_test_setup_teardown(a_process_that_does_not_accept_is_not_waited_for,
+                                        test_folder_set_up, test_folder_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
