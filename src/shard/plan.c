@@ -32,10 +32,29 @@ static bool is_whole(const struct shard_data *data, uint64_t taken)
     return taken == (step < left ? step : left);
 }
 
+/* Whether a planned data set is not done yet. */
+static bool is_under_way(const struct shard_state *state)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < state->data_count; i++) {
+        any = any || (planned(state, i) && state->data[i].open_count > 0);
+    }
+    return any;
+}
+
+static void refuse_unplanned(struct shard_state *state, struct shard_part part)
+{
+    shard_emit(state, (struct shard_effect){.kind = SHARD_REFUSED,
+                                            .reason = SHARD_UNPLANNED,
+                                            .owner = part.owner,
+                                            .dataset = part.range.dataset,
+                                            .range = part.range});
+}
+
 bool shard_plan_check(struct shard_state *state, const struct shard_part *parts, size_t count)
 {
     uint64_t taken[SHARD_DATASETS_MAX] = {0};
-    bool good = true;
+    bool good = count > 0 || !is_under_way(state); /* without records it is no step */
     size_t i = 0;
     for (; i < count && good; i++) {
         struct shard_range range = parts[i].range;
@@ -49,11 +68,7 @@ bool shard_plan_check(struct shard_state *state, const struct shard_part *parts,
         good = taken[j] == 0 || is_whole(&state->data[j], taken[j]);
     }
     if (!good) {
-        shard_emit(state, (struct shard_effect){.kind = SHARD_REFUSED,
-                                                .reason = SHARD_UNPLANNED,
-                                                .owner = parts[i - 1].owner,
-                                                .dataset = parts[i - 1].range.dataset,
-                                                .range = parts[i - 1].range});
+        refuse_unplanned(state, count > 0 ? parts[i - 1] : (struct shard_part){0});
     }
     return good;
 }

@@ -42,6 +42,20 @@ static void a_step_may_come_in_pieces(void **state)
     scene_end(&scene);
 }
 
+static void a_step_without_records_is_refused(void **state)
+{
+    (void)state;
+    struct scene scene;
+    scene_start(&scene, &planned);
+    feed(&scene, (struct shard_event){.kind = SHARD_COMMIT});
+    assert_int_equal(scene.effects.count, 1);
+    assert_int_equal(scene.effects.list[0].kind, SHARD_REFUSED);
+    assert_int_equal(scene.effects.list[0].reason, SHARD_UNPLANNED);
+    commits(&scene, SHARD_ANY_OWNER, 0, 8);
+    assert_effects(&scene, "");
+    scene_end(&scene);
+}
+
 /* Nothing of a refused step is done: the right step can still follow. */
 static void other_records_than_the_next_are_refused(void **state)
 {
@@ -171,6 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_follow_each_other_through_the_epochs),
         cmocka_unit_test(a_step_may_come_in_pieces),
+        cmocka_unit_test(a_step_without_records_is_refused),
         cmocka_unit_test(other_records_than_the_next_are_refused),
         cmocka_unit_test(a_step_has_whole_micro_batches),
         cmocka_unit_test(what_is_planned_is_not_granted),
