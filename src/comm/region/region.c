@@ -282,6 +282,9 @@ int muster_region_open(const char *host, const void *memory, size_t size_bytes,
     if (sized < 0) {
         return sized;
     }
+    if (size_bytes > 0 && !memory) {
+        return muster_fail(err, MUSTER_EINVAL, "a region of %zu bytes has no memory", size_bytes);
+    }
     struct muster_region *region = calloc(1, sizeof *region);
     if (!region) {
         return muster_fail(err, MUSTER_ENOMEM, "no memory for a region");

@@ -286,6 +286,16 @@ static void pieces_are_one_row_of_bytes(void **state)
     assert_memory_equal(o->read, o->state[0], bytes);
 }
 
+static void bytes_without_memory_are_refused(void **state)
+{
+    (void)state;
+    struct muster_err err = MUSTER_ERR_INIT;
+    struct muster_region *region = NULL;
+    assert_int_equal(muster_region_open("127.0.0.1", NULL, 8, &region, &err), MUSTER_EINVAL);
+    assert_int_equal(muster_region_open("127.0.0.1", NULL, 0, &region, &err), 0);
+    muster_region_close(region);
+}
+
 static void another_size_is_said(void **state)
 {
     struct owners *o = *state;
@@ -796,6 +806,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(without_descriptors_no_owner_is_blamed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_forked_child_closes_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(pieces_are_one_row_of_bytes, set_up, tear_down),
+        cmocka_unit_test(bytes_without_memory_are_refused),
         cmocka_unit_test_setup_teardown(another_size_is_said, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_read_can_be_interrupted_while_it_connects, set_up,
                                         tear_down),
