@@ -113,13 +113,11 @@ int muster_elastic_fail(struct muster_elastic *job, const char *why, struct must
     }
     (void)snprintf(text, sizeof text, "%.300s: %s", job->name, why ? why : "it does not say why");
     pthread_mutex_lock(&job->mutex);
-    report_failure(job, text);
-    while (job->end == WORKER_GOES_ON && job->phase == UPLINK_UP && worker_now_ns() < end_ns) {
-        (void)worker_wait(job, NULL);
-    }
-    bool known = job->end != WORKER_GOES_ON;
+    do { /* an interruption ends nothing here: it may be the error */
+        r = report_until_ended(job, text, end_ns, err);
+    } while (r == MUSTER_EINTERRUPTED);
     pthread_mutex_unlock(&job->mutex);
-    return known ? 0 : muster_fail(err, MUSTER_EUNAVAIL, "the coordinator cannot be told");
+    return r;
 }
 
 void muster_elastic_close(struct muster_elastic *job)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS_OF_A_FRAME = 4096 };
+enum { STEPS_OF_A_FRAME = 4096, FAIL_AGAIN_MS = 500 };
 
 static void say(struct muster_elastic *job, enum uplink_phase least, struct wire_message *message)
 {
@@ -157,10 +157,29 @@ void report_pass_end(struct muster_elastic *job)
     }
 }
 
-void report_failure(struct muster_elastic *job, const char *why)
+static void report_failure(struct muster_elastic *job, const char *why)
 {
     struct wire_message m = {.kind = WIRE_FAIL, .fail.why = text_of(why)};
     say(job, UPLINK_UP, &m);
+}
+
+int report_until_ended(struct muster_elastic *job, const char *why, int64_t end_ns,
+                       struct muster_err *err)
+{
+    int64_t next_ns = 0;
+    int r = 0;
+    while (r == 0 && job->end == WORKER_GOES_ON) {
+        int64_t now_ns = worker_now_ns();
+        if (now_ns >= end_ns) {
+            return muster_fail(err, MUSTER_EUNAVAIL, "the coordinator cannot be told");
+        }
+        if (now_ns >= next_ns) {
+            report_failure(job, why);
+            next_ns = now_ns + FAIL_AGAIN_MS * INT64_C(1000000);
+        }
+        r = worker_wait(job, err);
+    }
+    return r;
 }
 
 void report_progress(struct muster_elastic *job)

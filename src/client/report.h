@@ -20,7 +20,11 @@ void report_pass(struct muster_elastic *job);
 /* Reports that no pass is at hand: the user's thread has called, and what happens from now on is
  * not caused by its records. */
 void report_pass_end(struct muster_elastic *job);
-void report_failure(struct muster_elastic *job, const char *why);
+/* Reports an error that ends the job, again and again until the job has ended: the coordinator may
+ * be away, or be replaced by one that does not know of it. Returns 0; MUSTER_EUNAVAIL: it has not
+ * ended by then; MUSTER_EINTERRUPTED. */
+int report_until_ended(struct muster_elastic *job, const char *why, int64_t end_ns,
+                       struct muster_err *err);
 void report_progress(struct muster_elastic *job);
 /* Reports that its state is equal to that of the others again. */
 void report_healed(struct muster_elastic *job);

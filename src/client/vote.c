@@ -2,12 +2,11 @@
 #include "client/vote.h"
 
 #include "client/report.h"
-#include "comm/system/deadline.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { LANES = 4, WHY_BYTES = 256, AGAIN_MS = 1000 };
+enum { LANES = 4, WHY_BYTES = 256 };
 
 #define PRIME UINT64_C(0x9e3779b97f4a7c15)
 
@@ -81,26 +80,15 @@ int vote_count(const uint64_t *digests, int size, struct vote *ret)
 
 /* ---- What follows ---- */
 
-/* Reports the failure until the job has ended: the coordinator may be away, or be replaced by one
- * that does not know of it. */
 static int fail(struct muster_elastic *job, struct muster_err *err)
 {
     char why[WHY_BYTES];
-    int64_t next_ns = 0;
-    int r = 0;
     (void)snprintf(
         why, sizeof why,
         "the states of %d workers differ after step %llu: a bit has changed by itself, and "
         "too few are alike to tell whose are right",
         job->mine->size, (unsigned long long)job->core.version);
-    while (r == 0 && job->end == WORKER_GOES_ON) {
-        if (worker_now_ns() >= next_ns) {
-            report_failure(job, why);
-            next_ns = deadline_after_ms(AGAIN_MS);
-        }
-        r = worker_wait(job, err);
-    }
-    return r;
+    return report_until_ended(job, why, INT64_MAX, err);
 }
 
 int vote_take(struct muster_elastic *job, struct muster_err *err)

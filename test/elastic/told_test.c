@@ -4,6 +4,7 @@
 #include "base/testing/test_folder.h"
 #include "base/testing/test_wait.h"
 #include "comm/system/deadline.h"
+#include "rendezvous/rendezvous.h"
 #include "wire/wire.h"
 
 #include <muster/elastic.h>
@@ -377,6 +378,48 @@ static void after_a_long_look_up_there_is_time_for_a_greeting(void **state)
     stop(&s);
 }
 
+static void hear_the_failure_the_second_time(struct speaker *s)
+{
+    struct wire_message m;
+    hang_up_on_a_member(s);
+    close(s->fd);
+    greet_member(s);
+    hear(s, WIRE_FAIL, &m);
+    say(s, (struct wire_message){.kind = WIRE_EXPELLED,
+                                 .expelled = {.incarnation = s->incarnation,
+                                              .reason = RENDEZVOUS_FAILED,
+                                              .why = m.fail.why}});
+    see_it_go(s);
+}
+
+static int answer(void *user)
+{
+    (void)user;
+    atomic_store(&names.is_answered, true);
+    return 0;
+}
+
+/* Otherwise the error of one worker would be lost, and the next worker would have it again. */
+static void a_failure_waits_for_a_coordinator_that_is_away(void **state)
+{
+    (void)state;
+    struct speaker s;
+    struct muster_err err = MUSTER_ERR_INIT;
+    struct muster_elastic *job;
+    struct muster_elastic_pass pass = MUSTER_ELASTIC_PASS_INIT;
+    start_at_port(&s, hear_the_failure_the_second_time);
+    struct muster_elastic_options options = member_of(&s);
+    options.interrupted = answer;
+    assert_int_equal(muster_elastic_open(&options, &job, &err), 0);
+    slow_names_down(&s);
+    assert_int_equal(muster_elastic_fail(job, "an error of the program", &err), 0);
+    atomic_store(&names.is_slow, false);
+    assert_int_equal(muster_elastic_next(job, &pass, &err), MUSTER_EFAILED);
+    assert_non_null(strstr(err.text, "an error of the program"));
+    muster_elastic_close(job);
+    stop(&s);
+}
+
 /* ---- What is asked of the worker ---- */
 
 static void only_greet_a_leaser(struct speaker *s)
@@ -467,6 +510,7 @@ int main(void)
         cmocka_unit_test(a_slow_resolver_holds_no_member_up),
         cmocka_unit_test(a_slow_resolver_holds_no_leaser_up),
         cmocka_unit_test(after_a_long_look_up_there_is_time_for_a_greeting),
+        cmocka_unit_test(a_failure_waits_for_a_coordinator_that_is_away),
         cmocka_unit_test(a_position_that_no_message_can_hold_is_an_error),
         cmocka_unit_test(the_longest_time_to_connect_is_not_over_at_once),
     };
