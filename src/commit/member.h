@@ -18,10 +18,14 @@
  *     CLOSED    OPEN, base = v     WORKING   DISCARD if it has a sum, FORM                  7
  *     CLOSED    OPEN, base = v + 1 WORKING   APPLY, FORM; FAIL without a sum                7
  *     CLOSED    OPEN, no state     WORKING   FORM, LOAD                                     8
- *     CLOSED    OPEN, restore      WORKING   DISCARD, FORM, RESTORE                         11
+ *     CLOSED    OPEN, restore      WORKING   FORM, RESTORE                                  11
+ *     CLOSED    the same, but it   OVER      FAIL: the state was to be restored only if     11
+ *               has the state                nobody has it
  *     any       EXPELLED           OVER      ABORT, DISCARD, REJOIN                         12
  *     any       ACK                          TRIM; FINISH (OVER) once the ledger is full    14
  *     any       CONNECTED                    JOIN while OUT, else REPORT                    9
+ *
+ * Each OPEN that becomes WORKING also has TRIM: the log is durable through its base.
  *
  * What is not in the table changes nothing: above all REDUCED and PASSED of another generation or
  * step, or after the generation was closed (4), messages of an older term, and OPEN of a generation

@@ -22,6 +22,8 @@
  *                has the state
  *     RUNNING    UNREADABLE                 CLOSING    CLOSE; the next one restores the         11
  *                                                      checkpoint before that
+ *     RUNNING,   UNREADABLE, none before it            LOST_STATE
+ *     CLOSING
  *     any        CHECKPOINT                            CHECKPOINT, SYNC; TELL_CHECKPOINTS once
  *                                                      durable
  *     any        COMMITS, REPORT with steps            LOG, SYNC; ACK once durable               3
@@ -136,12 +138,13 @@ struct rendezvous {
     bool settled;
     bool hard; /* CLOSING: not at a boundary */
     bool serving;
-    bool granting; /* all leases of this term are known */
-    bool appended; /* entries were appended since the last SYNC */
-    bool syncing;
-    bool syncing_generation;
-    bool complete; /* the log has every record of the job */
-    bool finished; /* a member has ended well */
+    bool granting;           /* all leases of this term are known */
+    bool appended;           /* entries were appended since the last SYNC */
+    bool syncing;            /* SYNC has no DURABLE yet */
+    bool syncing_generation; /* … and the generation that is recorded is among what it makes
+                                durable */
+    bool complete;           /* the log has every record of the job */
+    bool finished;           /* a member has ended well */
     uint32_t room;
     uint32_t taken;                 /* slots in use */
     struct rendezvous_peer peers[]; /* `room` slots; their index follows, see turn.h */

@@ -369,8 +369,9 @@ struct wire_message {
     };
 };
 
-/* Memory for the arrays of a message that is read. WIRE_ROOM_BYTES(frame) bytes are always
- * enough. */
+/* Memory for the arrays of a message that is read. WIRE_ROOM_BYTES(frame) bytes are always enough:
+ * an element is at most twice as large in memory as in the frame, as a struct wire_step without
+ * ranges is. */
 struct wire_room {
     void *memory; /* aligned as by malloc */
     size_t size_bytes;

@@ -74,8 +74,9 @@ uint32_t arbiter_granted_to_one(const struct shard_effects *effects, size_t firs
     return count;
 }
 
-/* Sends a grant. The member may see records that follow from a step only when the step is in the
- * journal. */
+/* Sends a grant, as one of the last effects of the step: until it returns, effects are added to
+ * those. The member may see records that follow from a step only when the step is in the journal.
+ */
 void arbiter_send_grant(struct arbiter *a, uint64_t to, const struct wire_grant *grant)
 {
     struct wire_message message = {.kind = WIRE_GRANT, .grant = *grant};
