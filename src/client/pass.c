@@ -160,6 +160,15 @@ int muster_elastic_next(struct muster_elastic *job, struct muster_elastic_pass *
     return r;
 }
 
+static int check_buffers(const struct muster_elastic *job, const void *gradients, size_t count,
+                         const void *mean, struct muster_err *err)
+{
+    if (count > 0 && (!mean || (!gradients && job->pass_records > 0))) {
+        return muster_fail(err, MUSTER_EINVAL, "a pass has a gradient, and a place for the mean");
+    }
+    return 0;
+}
+
 int muster_elastic_step(struct muster_elastic *job, const void *gradient, size_t count,
                         enum muster_type type, const void *extra, void *ret_mean,
                         struct muster_err *err)
@@ -172,8 +181,9 @@ int muster_elastic_step(struct muster_elastic *job, const void *gradient, size_t
     if (job->pass_version == 0) {
         return muster_fail(err, MUSTER_EINVAL, "a step begins with muster_elastic_next");
     }
-    if (count > 0 && (!ret_mean || (!gradient && job->pass_records > 0))) {
-        return muster_fail(err, MUSTER_EINVAL, "a pass has a gradient, and a place for the mean");
+    r = check_buffers(job, gradient, count, ret_mean, err);
+    if (r < 0) {
+        return r;
     }
     pthread_mutex_lock(&job->mutex);
     r = step_take(job, &call, err);
@@ -194,6 +204,10 @@ int muster_elastic_sum(struct muster_elastic *job, const void *gradients, size_t
     }
     if (type != MUSTER_F32 && type != MUSTER_F64) {
         return muster_fail(err, MUSTER_EINVAL, "a sum within a step is of type f32 or f64");
+    }
+    r = check_buffers(job, gradients, count, ret_mean, err);
+    if (r < 0) {
+        return r;
     }
     pthread_mutex_lock(&job->mutex);
     r = job->pass_version == 0

@@ -457,6 +457,11 @@ static void calls_out_of_order_are_refused(void **state)
     assert_int_equal(muster_elastic_next(job, &pass, &err), 1);
     assert_int_equal(muster_elastic_step(job, NULL, RECORDS, MUSTER_F64, NULL, gradient, &err),
                      MUSTER_EINVAL);
+    assert_int_equal(muster_elastic_sum(job, NULL, RECORDS, MUSTER_F64, gradient, &err),
+                     MUSTER_EINVAL);
+    assert_int_equal(muster_elastic_sum(job, gradient, RECORDS, MUSTER_F64, NULL, &err),
+                     MUSTER_EINVAL);
+    assert_non_null(strstr(err.text, "a place for the mean"));
     assert_int_equal(muster_elastic_step(job, gradient, RECORDS, MUSTER_I32, NULL, gradient, &err),
                      MUSTER_EINVAL);
     assert_int_equal(muster_elastic_step(job, gradient, RECORDS, MUSTER_F64, NULL, gradient, &err),
