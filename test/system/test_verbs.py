@@ -109,6 +109,20 @@ def test_logs_of_a_pod_that_stood_there_before(muster):
     assert muster.run('logs', 'again', '--all').stdout == '[rank 0] run 1\n[rank 0] run 2\n'
 
 
+def test_logs_of_a_container_that_has_not_started(muster):
+    waits = job('waits', shell('echo hi'))
+    waits['spec']['pytorchReplicaSpecs']['Master']['template']['spec']['initContainers'] = [
+        {'name': 'before', 'image': 'test', 'command': shell('until [ -e go ]; do sleep 0.05; done')}]
+    muster.run('create', muster.write('job.yaml', waits))
+    wait_for(lambda: muster.get('pods'), 'the pod is made')
+    for words in (['waits'], ['waits-master-0'], ['--all']):
+        said = muster.run('logs', *words, code=75).stderr
+        assert 'is waiting to start; muster logs -f waits for it' in said, words
+    assert 'it has: [pytorch' in muster.run('logs', 'waits', '-c', 'nope', code=64).stderr
+    (muster.work / 'go').touch()
+    assert muster.run('logs', '-f', 'waits').stdout == '[rank 0] hi\n'
+
+
 def test_logs_follow_to_the_end(muster):
     path = muster.write('job.yaml', job('count', shell('for i in 1 2 3; do echo $i; sleep 0.3; done')))
     muster.run('create', path)

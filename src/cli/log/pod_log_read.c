@@ -216,6 +216,17 @@ static bool is_over(const struct container_log *c, int code)
     return !c->logs->options.follow || (past && refused); /* an old log that is no longer kept */
 }
 
+/* A container that has not started has no log yet, here and on a cluster: the command line is
+ * right, and it is to be tried again. */
+static void note_failure(struct pod_logs *logs, const struct muster_err *err)
+{
+    if (err->code == MUSTER_EINVAL && strstr(err->text, "is waiting to start")) {
+        (void)muster_fail(&logs->err, MUSTER_EAGAIN, "%s; muster logs -f waits for it", err->text);
+    } else {
+        logs->err = *err;
+    }
+}
+
 static void on_end(void *context, int code, const struct muster_err *err)
 {
     struct container_log *c = context;
@@ -231,7 +242,7 @@ static void on_end(void *context, int code, const struct muster_err *err)
         end_attempt(c);
     } else if (is_over(c, code)) {
         if (code < 0 && !c->logs->options.follow) {
-            c->logs->err = *err;
+            note_failure(c->logs, err);
         }
         end_attempt(c);
     }
