@@ -5,6 +5,7 @@ of one micro-batch for each fetch. After a change, fetched batches that still be
 dropped, and a batch that was not fetched (one of a lost worker) is read at once, before the others.
 """
 import collections
+import copy
 import ctypes
 import inspect
 import os
@@ -116,7 +117,8 @@ class Loader:
         if prefetch_factor is not None:
             self.options['prefetch_factor'] = prefetch_factor
         self.depth = num_workers * (prefetch_factor or 2)
-        self.feed, self.fetched, self.last, self.current, self.missed = Feed(self), None, None, None, False
+        self.feed, self.fetched, self.current, self.missed = Feed(self), None, None, False
+        self.last, self.form = None, None  # the last batch, as _make() takes it; what _batch_for_form() copies
         self.micro_batches, self.broken_off = 1, False
         self.children, self.alone = children.Watch(), 0  # passes whose records this process reads itself
 
@@ -161,14 +163,19 @@ class Loader:
         self.current, self.alone = None, max(0, self.alone - 1)
         if batch is None:
             batch = self._make(wanted)
-        self.last = batch
+        self.last = wanted
         return batch
 
     def _batch_for_form(self, pass_):
-        """Returns a batch for a worker that has no records in the step: its last batch again, or the first records of the dataset."""
-        if self.last is None:
-            self.last = self._make((pass_.epoch, tuple(range(min(self.batch_size, self.job.plan.records)))))
-        return self.last
+        """Returns a batch for a worker that has no records in the step: that of its last records, or of the first records of the dataset. It is
+        a new one each time, because the code in the loop may change a batch that it is given."""
+        records = self.last or (pass_.epoch, tuple(range(min(self.batch_size, self.job.plan.records))))
+        if self.form is None:
+            self.form = self._make(records)
+        try:
+            return copy.deepcopy(self.form)
+        except (TypeError, RuntimeError, copy.Error):  # something in the batch cannot be copied
+            return self._make(records)
 
     def key(self, epoch):
         return None if self.job.seed is None else (self.job.seed, 'record', epoch)

@@ -1,0 +1,18 @@
+"""What scripts for one process do: an elastic job trains it right, or refuses it."""
+
+
+def ends(world, python, kind, count):
+    """Trains with `count` workers from the beginning, and returns them after they have ended."""
+    job = world(count, python)
+    workers = [job.start_held('elastic_scripts.py', kind) for _ in range(count)]
+    job.let(*workers)
+    for worker in workers:
+        worker.end()
+    job.coordinators[0].end()
+    return workers
+
+
+def test_the_code_in_the_loop_may_change_its_batch(world, python):
+    """In the last step of an epoch, of 25 records in micro-batches of 4, two of three workers have no records and get a batch for its form."""
+    workers = ends(world, python, 'changes', 3)
+    assert len({worker.lines('end ')[0] for worker in workers}) == 1
