@@ -42,6 +42,10 @@ def test_other_buffers_are_those_of_the_last_micro_batch(look):
     assert look('vectors') == {'back': True, 'moved': True}
 
 
+def test_a_parameter_that_only_an_optimizer_has_is_undone(look):
+    assert look('outside') == 1
+
+
 def test_a_gradient_is_taken_after_the_outermost_backward(look):
     assert look('gradients') == {'seen': [True, True, False], 'present': [True, True, False, False, False, False],
                                  'count': 5 * 7 + 7 + 7 + 7 + 7 * 3 + 3 + 6}

@@ -16,3 +16,8 @@ def test_the_code_in_the_loop_may_change_its_batch(world, python):
     """In the last step of an epoch, of 25 records in micro-batches of 4, two of three workers have no records and get a batch for its form."""
     workers = ends(world, python, 'changes', 3)
     assert len({worker.lines('end ')[0] for worker in workers}) == 1
+
+
+def test_a_parameter_that_only_the_optimizer_has_is_shared(world, python):
+    workers = ends(world, python, 'outside', 2)
+    assert len({worker.lines('end ')[0] for worker in workers}) == 1

@@ -13,7 +13,7 @@ from torch import nn
 from muster.elastic import encoding, keyed
 from muster.elastic.history import HistorySlots
 from muster.elastic.memory import buffer_of, in_place, mirror_of
-from muster.elastic.slots import Slots, group_values, install_group_values
+from muster.elastic.slots import Slots, group_values, install_group_values, params_of
 
 _STAMP_BYTES = 16
 _LENGTH_BYTES = 8
@@ -48,11 +48,12 @@ class State:
 
     def _tensors(self):
         seen = set()
-        for module in self.modules:
-            for tensor in module_tensors(module):
-                if tensor.numel() and (tensor.device, tensor.data_ptr()) not in seen:
-                    seen.add((tensor.device, tensor.data_ptr()))
-                    yield tensor.detach()
+        of_modules = [tensor for module in self.modules for tensor in module_tensors(module)]
+        trained = [param for slots in self.slots for param in params_of(slots.optimizer)]  # some may be in no module
+        for tensor in of_modules + trained:
+            if tensor.numel() and (tensor.device, tensor.data_ptr()) not in seen:
+                seen.add((tensor.device, tensor.data_ptr()))
+                yield tensor.detach()
         for slots in self.slots:
             for tensor in slots.tensors():
                 if tensor.numel():

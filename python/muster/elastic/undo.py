@@ -10,6 +10,8 @@ import time
 import torch
 from torch import nn
 
+from muster.elastic.slots import params_of
+
 _MEASURED = 5  # the number of copies that are measured; their median is printed
 
 
@@ -86,7 +88,9 @@ class Undo:
 
     def __init__(self, modules, optimizers, others):
         self.modules = [one for module in modules for one in module.modules()]
-        self.params = list({id(param): param for module in modules for param in module.parameters()}.values())
+        of_modules = [param for module in modules for param in module.parameters()]
+        trained = [param for optimizer in optimizers for param in params_of(optimizer)]  # some may be in no module
+        self.params = list({id(param): param for param in of_modules + trained}.values())
         self.optimizers = [_OptimizerState(optimizer) for optimizer in optimizers]
         self.others = [other for other in others if not isinstance(other, nn.Module)]
         self.values = _Values()

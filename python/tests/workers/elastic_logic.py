@@ -17,6 +17,7 @@ from muster.elastic.passes import Pass
 from muster.elastic.shards import Shards
 from muster.elastic.slots import Slots, group_values
 from muster.elastic.state import State
+from muster.elastic.undo import Undo
 
 OPTIMIZERS = [('SGD', {}), ('SGD', {'momentum': 0.9, 'dampening': 0.1}), ('Adam', {'amsgrad': True}), ('AdamW', {}), ('NAdam', {}),
               ('RAdam', {}), ('Adagrad', {}), ('Adadelta', {}), ('Adamax', {}), ('RMSprop', {'centered': True}), ('Rprop', {}),
@@ -284,5 +285,16 @@ def keys():
             'digest': keyed.environment_digest() == keyed.environment_digest() != 0}
 
 
-LOOKS = (joiners, no_trace, codes, statistics, copies, vectors, gradients, refused, numbers, wrapped, scaled, keys)
+def outside():
+    """The undo copy contains a parameter that an optimizer has and the model does not."""
+    net, scale = network(), nn.Parameter(torch.ones(1))
+    undo = Undo([net], [optim.SGD([*net.parameters(), scale], lr=1)], [])
+    undo.keep()
+    with torch.no_grad():
+        scale.add_(1)
+    undo.put_back()
+    return scale.item()
+
+
+LOOKS = (joiners, no_trace, codes, statistics, copies, vectors, outside, gradients, refused, numbers, wrapped, scaled, keys)
 print(json.dumps({look.__name__: look() for look in LOOKS}), flush=True)

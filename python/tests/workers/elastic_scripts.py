@@ -1,7 +1,9 @@
 """A worker of an elastic job whose script does what scripts for one process do. Argument: what it does.
 
-changes: the code in the loop takes the target out of its batch and changes the data in place."""
+changes: the code in the loop takes the target out of its batch and changes the data in place; outside: an optimizer has a parameter that is not in
+the model, and each worker begins with another value of it."""
 import hashlib
+import os
 import sys
 
 import torch
@@ -39,13 +41,15 @@ def loss_of(model, batch):
 
 
 model = nn.Linear(2, 2)
-optimizer = optim.SGD(model.parameters(), lr=0.01)
+scale = nn.Parameter(torch.full((1,), float(os.getpid())))
+trained = [*model.parameters(), *([scale] if KIND.startswith('outside') else [])]
+optimizer = optim.SGD(trained, lr=0.01, momentum=0.9)
 job = muster.elastic.Job(model, optimizer, micro_batches=3)
 loader = job.loader(Labelled(), 4, epochs=2)
 elastic_pace.hold()
 for epoch in job.epochs():
     for batch in loader:
         optimizer.zero_grad()
-        loss_of(model, batch).backward()
+        (loss_of(model, batch) + (scale.square().sum() if KIND == 'outside' else 0)).backward()
         optimizer.step()
-show(*model.parameters())
+show(*trained)
