@@ -25,6 +25,9 @@ def check_model(model):
         if isinstance(module, nn.SyncBatchNorm):
             _refuse('no SyncBatchNorm', 'its statistics are those of one moment of all workers, and a lost worker\'s passes are '
                     'computed later by others. BatchNorm of each micro-batch is combined in the order of the micro-batches')
+        if isinstance(module, (nn.Embedding, nn.EmbeddingBag)) and module.max_norm is not None:
+            _refuse(f'no max_norm of {type(module).__name__}', 'each forward pass changes the rows that its own records use, so that the weights would '
+                    'differ from worker to worker. Scale all rows after each step: if not job.incomplete: weight.data.renorm_(norm_type, 0, max_norm)')
         if 'FullyShardedDataParallel' in type(module).__name__ or type(module).__name__.startswith('FSDP'):
             _refuse('no FSDP', 'the parameters that a lost worker holds would be lost with it; every worker needs all of them')
     for param in model.parameters():

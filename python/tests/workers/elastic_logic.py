@@ -195,6 +195,8 @@ def refused():
             told[name] = None
         except (NotImplementedError, TypeError, ValueError, RuntimeError) as error:
             told[name] = [type(error).__name__, str(error)]
+    ask('max_norm', lambda: Job(nn.Sequential(nn.Embedding(5, 2, max_norm=1.0)), optim.SGD(net.parameters(), lr=1)))
+    ask('no max_norm', lambda: Job(nn.EmbeddingBag(5, 2), optim.SGD(net.parameters(), lr=1)))
     ask('SyncBatchNorm', lambda: Job(nn.SyncBatchNorm.convert_sync_batchnorm(network()), optim.SGD(net.parameters(), lr=1)))
     ask('FSDP', lambda: refusals.check_model(type('FullyShardedDataParallel', (nn.Module,), {})()))
     ask('LBFGS', lambda: refusals.check_closures([optim.LBFGS(net.parameters())], None))
