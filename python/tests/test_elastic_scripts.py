@@ -18,6 +18,11 @@ def test_the_code_in_the_loop_may_change_its_batch(world, python):
     assert len({worker.lines('end ')[0] for worker in workers}) == 1
 
 
+def test_the_script_may_use_a_pool_of_processes(world, python):
+    """The processes have a copy of the worker's handler of SIGTERM, by which the pool ends them."""
+    ends(world, python, 'pool', 2)
+
+
 def test_a_parameter_that_only_the_optimizer_has_is_shared(world, python):
     workers = ends(world, python, 'outside', 2)
     assert len({worker.lines('end ')[0] for worker in workers}) == 1

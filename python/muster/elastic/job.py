@@ -166,9 +166,13 @@ class Job:
     def _hear_sigterm(self):
         if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
             return
-        mine = weakref.ref(self)
+        mine, own = weakref.ref(self), os.getpid()
 
         def leave(number, frame):
+            if os.getpid() != own:  # a process that the script has forked, for example one of a multiprocessing.Pool
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+                os.kill(os.getpid(), signal.SIGTERM)
+                return
             job = mine()
             if job is None or job.native is None or job.finished or job.terminated:
                 raise Left(LEFT_BY_SIGTERM)
