@@ -23,6 +23,12 @@ def test_the_script_may_use_a_pool_of_processes(world, python):
     ends(world, python, 'pool', 2)
 
 
+def test_the_loaders_processes_may_be_those_of_a_server(world, python):
+    """It is the default in Python 3.14. A server starts the processes, so that the worker is not their parent."""
+    for worker in ends(world, python, 'forkserver', 2):
+        assert 'exited unexpectedly' not in worker.text()
+
+
 def test_a_parameter_that_only_the_optimizer_has_is_shared(world, python):
     workers = ends(world, python, 'outside', 2)
     assert len({worker.lines('end ')[0] for worker in workers}) == 1

@@ -8,6 +8,7 @@ import collections
 import copy
 import ctypes
 import inspect
+import multiprocessing
 import os
 import signal
 import sys
@@ -64,13 +65,14 @@ class Collate:
 class WorkerInit:
     """Lets a loader's worker end when its parent is killed: the worker holds copies of the parent's descriptors."""
 
-    def __init__(self, inner):
+    def __init__(self, inner, context):
         self.inner = inner
-        self.parent = os.getpid()
+        method = context if isinstance(context, str) else (context or multiprocessing).get_start_method()
+        self.parent = None if method == 'forkserver' else os.getpid()  # None: the worker's parent is multiprocessing's server
 
     def __call__(self, number):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-        if os.getppid() != self.parent:
+        if self.parent not in (None, os.getppid()):
             os._exit(1)
         if self.inner is not None:
             self.inner(number)
@@ -113,7 +115,7 @@ class Loader:
         self.job, self.dataset, self.batch_size, self.endless = job, dataset, batch_size, endless
         self.collate = Collate(collate_fn or default_collate)
         self.items = Items(read or dataset.__getitem__, dataset, len(dataset) if read is None else job.plan.records)
-        self.options = dict(options, num_workers=num_workers, worker_init_fn=WorkerInit(worker_init_fn))
+        self.options = dict(options, num_workers=num_workers, worker_init_fn=worker_init_fn)
         if prefetch_factor is not None:
             self.options['prefetch_factor'] = prefetch_factor
         self.depth = num_workers * (prefetch_factor or 2)
@@ -228,7 +230,8 @@ class Loader:
         """Starts the DataLoader and restores the state of the random generator: a DataLoader draws a number when it starts, which may be at
         any point of the training."""
         state = torch.get_rng_state()
-        fetched = iter(DataLoader(self.items, batch_sampler=self.feed, collate_fn=self.collate, **self.options))
+        init = WorkerInit(self.options['worker_init_fn'], self.options.get('multiprocessing_context'))
+        fetched = iter(DataLoader(self.items, batch_sampler=self.feed, collate_fn=self.collate, **{**self.options, 'worker_init_fn': init}))
         torch.set_rng_state(state)
         return fetched
 
