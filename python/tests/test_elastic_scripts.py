@@ -32,3 +32,17 @@ def test_the_loaders_processes_may_be_those_of_a_server(world, python):
 def test_a_parameter_that_only_the_optimizer_has_is_shared(world, python):
     workers = ends(world, python, 'outside', 2)
     assert len({worker.lines('end ')[0] for worker in workers}) == 1
+
+
+def test_parameters_may_be_frozen_for_an_epoch(world, python):
+    workers = ends(world, python, 'freezes', 2)
+    assert len({worker.lines('end ')[0] for worker in workers}) == 1
+
+
+def test_parameters_that_were_frozen_before_training_are_refused_with_a_reason(world, python):
+    job = world(1, python)
+    worker = job.start('elastic_scripts.py', 'frozen')
+    worker.end(1)
+    job.coordinators[0].end(65)
+    assert 'NotImplementedError: SGD trains a parameter that had requires_grad=False when training began' in worker.text()
+    assert 'within the loop over job.epochs()' in worker.text()

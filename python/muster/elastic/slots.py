@@ -68,6 +68,7 @@ class Slots:
         self.slots = []  # [param, key, a tensor of the same form while the optimizer has none]
         for param, key, like in learn(optimizer):
             self.slots.append([param, key, torch.zeros_like(like, memory_format=torch.contiguous_format)])
+        self.frozen = {param for param in self.index if not param.requires_grad}
         self.known = {(self.index[param], key) for param, key, _ in self.slots}
 
     def find(self, param, key):
@@ -96,10 +97,15 @@ class Slots:
     def _check(self):
         for param, state in self.optimizer.state.items():
             for key, value in state.items():
-                if isinstance(value, torch.Tensor) and (self.index.get(param), key) not in self.known:
+                if not isinstance(value, torch.Tensor) or (self.index.get(param), key) in self.known:
+                    continue
+                if param in self.frozen:
                     raise NotImplementedError(
-                        f'{type(self.optimizer).__name__} made the state {key!r} later than in its first step; '
-                        'muster.elastic shares what the first step makes only')
+                        f'{type(self.optimizer).__name__} trains a parameter that had requires_grad=False when training began, and its state {key!r} is new: '
+                        'muster.elastic shares what the first step makes only. Set requires_grad=False within the loop over job.epochs(), and not before it')
+                raise NotImplementedError(
+                    f'{type(self.optimizer).__name__} made the state {key!r} later than in its first step; '
+                    'muster.elastic shares what the first step makes only')
 
     def present(self):
         return ''.join('0' if self.find(param, key) is None else '1' for param, key, _ in self.slots)
