@@ -46,3 +46,12 @@ def test_parameters_that_were_frozen_before_training_are_refused_with_a_reason(w
     job.coordinators[0].end(65)
     assert 'NotImplementedError: SGD trains a parameter that had requires_grad=False when training began' in worker.text()
     assert 'within the loop over job.epochs()' in worker.text()
+
+
+def test_a_second_job_in_a_process_is_an_error(world, python):
+    """It would otherwise end the process with code 0, as a worker that comes too late, and the second model would not be trained."""
+    job = world(1, python, words=('--mark-done',))
+    worker = job.start('elastic_scripts.py', 'twice')
+    worker.end(1)
+    job.coordinators[0].end()
+    assert len(worker.lines('end ')) == 1 and 'RuntimeError: this process has trained a data set already' in worker.text()

@@ -24,8 +24,12 @@ class Left(SystemExit):
     """This worker has handed its work to the others, because of job.leave() or SIGTERM; or the job was done before this worker joined it."""
 
 
-def came_late():
-    """Prints the reason and returns Left, for a worker that finds the job already done: its model is not the trained one."""
+def came_late(again=False):
+    """Prints the reason and returns Left, for a worker that finds the job already done: its model is not the trained one. again: this process itself
+    has trained the job, and its script is to train something else, which is an error."""
+    if again:
+        return RuntimeError('this process has trained a data set already, and its job is done: a job trains one data set. To train another model, '
+                            'start a job for each, for example by `muster train` with an argument of the script')
     print('muster.elastic: the job was done before this worker had joined it', flush=True)
     return Left(0)
 
