@@ -142,6 +142,7 @@ def test_wait_for_conditions_and_deletion(muster):
     muster.run('create', muster.write('job.yaml', job('long', shell('sleep 1000'))))
     assert 'timed out' in muster.run('wait', '--for=condition=Failed', 'long', '--timeout', '200ms', code=75).stderr
     assert 'there is no pytorchjob' in muster.run('wait', 'nothing', code=66).stderr
+    assert 'which events? give a name, or job/ev for a job' in muster.run('wait', 'ev', code=64).stderr
     muster.run('wait', '--for=delete', 'job/nothing')
 
 

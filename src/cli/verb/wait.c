@@ -121,7 +121,9 @@ int cli_wait(struct cli *cli)
     int64_t until_ms = clock_ms() + timeout_ms;
     for (size_t i = 0; r == 0 && i < targets.count; i++) {
         if (!targets.list[i].name) {
-            return muster_fail(&cli->err, MUSTER_EINVAL, "wait: name the object to wait for");
+            return muster_fail(&cli->err, MUSTER_EINVAL,
+                               "wait: which %s? give a name, or job/%s for a job that is called so",
+                               targets.list[i].resource->plural, cli->args.operands[0]);
         }
         r = wait_for(cli, &targets.list[i], &wanted, until_ms);
     }
