@@ -70,6 +70,12 @@ static int bind_unix(int fd, const struct sockaddr_un *where)
     return r;
 }
 
+static bool is_no_socket(const char *path)
+{
+    struct stat found;
+    return lstat(path, &found) == 0 && !S_ISSOCK(found.st_mode);
+}
+
 static void done_path(const char *path, char ret[DONE_BYTES])
 {
     (void)snprintf(ret, DONE_BYTES, "%s" WIRE_DONE_SUFFIX, path);
@@ -119,6 +125,12 @@ static int open_unix(struct server_listener *listener, const char *path, struct 
     memcpy(where.sun_path, path, strlen(path));
     listener->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (listener->fd < 0 || bind_unix(listener->fd, &where) < 0) {
+        if (errno == EADDRINUSE && is_no_socket(path)) {
+            return muster_fail(
+                err, MUSTER_EEXIST,
+                "cannot listen at %s: what is there is no socket; choose another path",
+                listener->address);
+        }
         return fail_to_listen(err, listener->address);
     }
     listener->is_unix = true;
