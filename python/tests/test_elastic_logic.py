@@ -56,9 +56,9 @@ def test_what_cannot_be_trained_is_refused_with_a_sentence(look):
     kinds = {name: error and error[0] for name, error in told.items()}
     assert kinds == {'max_norm': 'NotImplementedError', 'no max_norm': None, 'SyncBatchNorm': 'NotImplementedError', 'FSDP': 'NotImplementedError', 'LBFGS': 'NotImplementedError',
                      'no optimizer': 'TypeError', 'no model': 'TypeError', 'reduction': 'ValueError', 'no loader': 'RuntimeError', 'sampler': 'ValueError',
-                     'dropped': 'ValueError', 'none of them': None, 'validation': 'NotImplementedError', 'no option': 'TypeError', 'empty': 'ValueError', 'stateless': 'TypeError'}
+                     'dropped': 'ValueError', 'none of them': None, 'validation': 'NotImplementedError', 'no option': 'TypeError', 'DataLoader': 'TypeError', 'empty': 'ValueError', 'stateless': 'TypeError'}
     assert 'each record counts once in an epoch' in told['dropped'][1] and 'validation' in told['validation'][1]
-    assert 'num_worker' in told['no option'][1]
+    assert 'num_worker' in told['no option'][1] and 'takes a data set' in told['DataLoader'][1]
     assert 'differ from worker to worker' in told['max_norm'][1]
     assert 'order of the micro-batches' in told['SyncBatchNorm'][1] and 'job.loader' in told['no loader'][1]
 

@@ -109,6 +109,9 @@ class Loader:
                              'once in an epoch')
         for name in options.keys() - inspect.signature(DataLoader).parameters.keys():
             raise TypeError(f'{name} is no option of torch.utils.data.DataLoader')  # without processes DataLoader would not check
+        if isinstance(dataset, DataLoader):
+            raise TypeError('job.loader() takes a data set, and this is a DataLoader: give it the DataLoader\'s data set and options (batch_size=, '
+                            'num_workers=, collate_fn=)')
         if isinstance(dataset, IterableDataset):
             raise NotImplementedError('an IterableDataset cannot be asked for a record by its number; make it a Dataset with '
                                       '__getitem__ and __len__')

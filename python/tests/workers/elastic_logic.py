@@ -8,6 +8,7 @@ import torch
 from torch import nn, optim
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
+from torch.utils.data import DataLoader
 
 from muster.elastic import encoding, keyed, refusals
 from muster.elastic.buffers import Buffers
@@ -208,6 +209,7 @@ def refused():
     ask('sampler', lambda: job.loader([1, 2], 1, sampler=[0]))
     ask('dropped', lambda: job.loader([1, 2], 1, drop_last=True))
     ask('no option', lambda: job.loader([1, 2], 1, num_worker=2))
+    ask('DataLoader', lambda: job.loader(DataLoader([1, 2]), 1))
     ask('empty', lambda: job.loader([], 1))
     ask('none of them', lambda: job.loader([1, 2], 1, sampler=None, batch_sampler=None, drop_last=False))
     ask('validation', lambda: job.loader([3], 1))
