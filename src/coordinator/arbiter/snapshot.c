@@ -5,10 +5,19 @@
 #include "base/err.h"
 #include "coordinator/arbiter/internal.h"
 
+/* Whether a generation is closed, and the time for its members' reports is over: workers are waited
+ * for, perhaps for long, while work by leases goes on. */
+static bool is_waiting(const struct arbiter *a)
+{
+    const struct rendezvous *s = a->rendezvous;
+    return s->phase == RENDEZVOUS_CLOSING && s->hard && a->deadline_ms == INT64_MAX;
+}
+
 bool arbiter_may_compact(const struct arbiter *a)
 {
     const struct rendezvous *s = a->rendezvous;
-    bool quiet = s->phase == RENDEZVOUS_RUNNING || s->generation == 0 || a->trained;
+    bool quiet =
+        s->phase == RENDEZVOUS_RUNNING || s->generation == 0 || a->trained || is_waiting(a);
     return quiet && !a->leases.appended && !a->leases.syncing && !s->appended && !s->syncing &&
            s->logged == s->durable && !a->failed && !a->over;
 }

@@ -39,7 +39,29 @@ static void a_snapshot_takes_the_place_of_all_records(void **state)
     }
 }
 
-/* A snapshot that a disk has changed is refused with an error text, or has another meaning. */
+/* All members have died, and nobody comes: work by leases may fill the journal meanwhile. */
+static void a_journal_is_compacted_while_nobody_trains(void **state)
+{
+    (void)state;
+    struct scene *scene = planned_scene();
+    assert_int_equal(commits(scene, 1, 1, 0, 8), 0);
+    feed(scene, (struct arbiter_event){.kind = ARBITER_DEAD, .incarnation = 1});
+    feed(scene, (struct arbiter_event){.kind = ARBITER_DEAD, .incarnation = 2});
+    assert_false(arbiter_may_compact(scene->arbiter)); /* a recovery is not held up */
+    scene->now_ms += ARBITER_DEADLINE_MS;
+    feed(scene, (struct arbiter_event){.kind = ARBITER_TICK});
+    compacts(scene);
+    joins(scene, 3);
+    assert_true(sent_to(scene, 3, WIRE_OPEN)->restore);
+    assert_int_equal(commits(scene, 3, 1, 0, 8), 0);
+    begin(scene, scene->journaled);
+    assert_int_equal(arbiter_generation(scene->arbiter), 2);
+    assert_int_equal(arbiter_version(scene->arbiter), 1);
+    end_scene(scene);
+}
+
+/* Whatever a disk makes of the snapshot, it is refused with an error text, or has another
+ * meaning. */
 static void a_snapshot_with_a_wrong_byte(void **state)
 {
     (void)state;
@@ -94,6 +116,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_snapshot_takes_the_place_of_all_records),
+        cmocka_unit_test(a_journal_is_compacted_while_nobody_trains),
         cmocka_unit_test(a_snapshot_with_a_wrong_byte),
         cmocka_unit_test(records_that_are_none_of_ours),
     };
