@@ -1,4 +1,5 @@
 """What scripts for one process do: an elastic job trains it right, or refuses it."""
+import pytest
 
 
 def ends(world, python, kind, count):
@@ -48,10 +49,11 @@ def test_parameters_that_were_frozen_before_training_are_refused_with_a_reason(w
     assert 'within the loop over job.epochs()' in worker.text()
 
 
-def test_a_second_job_in_a_process_is_an_error(world, python):
-    """It would otherwise end the process with code 0, as a worker that comes too late, and the second model would not be trained."""
+@pytest.mark.parametrize('kind', ['twice', 'late', 'later'])
+def test_what_is_opened_after_the_job_is_done_is_an_error(world, python, kind):
+    """It would otherwise end the process with code 0, as a worker that comes too late, and the script would not do the rest."""
     job = world(1, python, words=('--mark-done',))
-    worker = job.start('elastic_scripts.py', 'twice')
+    worker = job.start('elastic_scripts.py', kind)
     worker.end(1)
     job.coordinators[0].end()
-    assert len(worker.lines('end ')) == 1 and 'RuntimeError: this process has trained a data set already' in worker.text()
+    assert len(worker.lines('end ')) == 1 and 'RuntimeError: the job is done, and this process has worked in it' in worker.text()

@@ -4,6 +4,7 @@ The code after the loop (saving the model, printing the accuracy) is meant for a
 is not completely trained. The exceptions are of class SystemExit, so that no `except Exception` takes them for an error
 of the training.
 """
+import os
 import signal
 import sys
 import traceback
@@ -24,12 +25,24 @@ class Left(SystemExit):
     """This worker has handed its work to the others, because of job.leave() or SIGTERM; or the job was done before this worker joined it."""
 
 
-def came_late(again=False):
-    """Prints the reason and returns Left, for a worker that finds the job already done: its model is not the trained one. again: this process itself
-    has trained the job, and its script is to train something else, which is an error."""
-    if again:
-        return RuntimeError('this process has trained a data set already, and its job is done: a job trains one data set. To train another model, '
-                            'start a job for each, for example by `muster train` with an argument of the script')
+_done = set()  # the coordinators whose jobs have ended while this process worked in them
+
+
+def _where(coordinator):
+    return coordinator or os.environ.get('MUSTER_COORDINATOR')
+
+
+def note_done(coordinator):
+    """Called when the job, or a data set of it, is done. coordinator: its address, or None for that of MUSTER_COORDINATOR."""
+    _done.add(_where(coordinator))
+
+
+def came_late(coordinator):
+    """Returns an exception for a worker that finds the job already done: Left, because its model is not the trained one; but an error if this process
+    itself has worked in the job, because its script is to do more."""
+    if _where(coordinator) in _done:
+        return RuntimeError('the job is done, and this process has worked in it: a job is done when all data sets are that its workers have opened. Make each '
+                            'Shards before training ends; to train another model, start another job (`muster train`) for it')
     print('muster.elastic: the job was done before this worker had joined it', flush=True)
     return Left(0)
 

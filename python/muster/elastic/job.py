@@ -19,8 +19,8 @@ from muster import _muster
 from muster.elastic import keyed, refusals, wrapping
 from muster.elastic.arguments import I64_MAX, whole
 from muster.elastic.buffers import Buffers
-from muster.elastic.ending import EXPELLED, FAILED, LEFT_BY_SIGTERM, Expelled, Failed, Left, came_late, has_failed, left_early, say_no_gradient, say_unused, \
-    tell_error, tell_exit, tell_of_errors
+from muster.elastic.ending import EXPELLED, FAILED, LEFT_BY_SIGTERM, Expelled, Failed, Left, came_late, has_failed, left_early, note_done, say_no_gradient, \
+    say_unused, tell_error, tell_exit, tell_of_errors
 from muster.elastic.finite import Losses
 from muster.elastic.gradient import BackwardWatch, Gradient
 from muster.elastic.loader import Loader
@@ -48,8 +48,6 @@ class Job:
     MUSTER_CHECKPOINT).
     The other options are those of struct muster_elastic_options in muster/elastic.h. Only one thread uses a job.
     """
-
-    done = set()  # the coordinators whose jobs this process has trained
 
     def __init__(self, model, optimizer, scheduler=None, *, deterministic=None, threads=1, reduction='mean', backwards=1,
                  micro_batches=None, micro_batches_per_worker=None, coordinator=None, token=None, host=None, name=None, connect_ms=60_000, peer_ms=0,
@@ -154,7 +152,7 @@ class Job:
                 extra_bytes=self.buffers.extra_bytes, whole_passes=self.transaction_ is not None, **self.options)
         except _muster.Error as error:
             if error.name in ('EGONE', 'EFAILED'):
-                raise (came_late(self._where() in Job.done) if error.name == 'EGONE' else has_failed(error)) from None
+                raise (came_late(self.options['coordinator']) if error.name == 'EGONE' else has_failed(error)) from None
             raise
         self.watch = BackwardWatch(self._backward_ended)
         self.watch.start()
@@ -260,9 +258,6 @@ class Job:
         self.pending = self._next_of_share() or self.share[0]
         return self.pending
 
-    def _where(self):
-        return self.options['coordinator'] or os.environ.get('MUSTER_COORDINATOR')
-
     def _checkpoints(self):
         """Returns the folder of checkpoints, or a false value."""
         return self.options['checkpoint'] or os.environ.get('MUSTER_CHECKPOINT')
@@ -300,8 +295,8 @@ class Job:
         if info['left']:
             raise Left(LEFT_BY_SIGTERM if self.terminated else 0)
         if info['records_done'] < info['records_all']:
-            raise came_late(self._where() in Job.done)
-        Job.done.add(self._where())
+            raise came_late(self.options['coordinator'])
+        note_done(self.options['coordinator'])
 
     def begin(self):
         """Begins the pending pass: its batch is handed out."""

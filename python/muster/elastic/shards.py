@@ -12,7 +12,7 @@ import sys
 
 from muster import _muster
 from muster.elastic.arguments import I64_MAX, check_plan, of_seed, whole
-from muster.elastic.ending import FAILED, Failed, came_late
+from muster.elastic.ending import FAILED, Failed, came_late, note_done
 
 TASKS = {'train': 0, 'evaluate': 1, 'predict': 2}
 Shard = collections.namedtuple('Shard', 'number epoch first records')
@@ -33,6 +33,7 @@ class Shards:
         if any(',' in one or not one for one in sums):
             raise ValueError(f'{sums}: the name of a sum is not empty, and has no comma')
         self.records, self.epochs, self.sums, self.ended = records, epochs, tuple(sums), False
+        self.coordinator = coordinator
         self.held = set()  # numbers of shards that were fetched and are not reported
         try:
             self.native = _ask(_muster.Shards, records, shard, epochs, dataset=name, task=TASKS[task], seed=of_seed(seed), shuffle=whole('shuffle', shuffle),
@@ -40,7 +41,7 @@ class Shards:
                                connect_ms=whole('connect_ms', connect_ms, I64_MAX), set_aside=int(bool(set_aside)))
         except _muster.Error as error:
             if error.name == 'EGONE':
-                raise came_late() from None
+                raise came_late(coordinator) from None
             raise
 
     def fetch(self):
@@ -49,6 +50,7 @@ class Shards:
         found = None if self.ended else _ask(self.native.fetch)
         self.ended = found is None
         if found is None:
+            note_done(self.coordinator)
             return None
         self.held.add(found[0])
         return Shard(*found)

@@ -3,7 +3,7 @@
 changes: the code in the loop takes the target out of its batch and changes the data in place; outside: an optimizer has a parameter that is not in
 the model, and each worker begins with another value of it; pool: it uses a multiprocessing.Pool in each epoch; forkserver: multiprocessing's
 server starts its loader's processes; freezes: a layer is frozen in the first epoch; frozen: it is frozen before training begins; twice: it trains a
-second model after the first."""
+second model after the first; late: it opens a data set to evaluate after training; later: it does so after another one, and without training."""
 import hashlib
 import multiprocessing
 import os
@@ -43,6 +43,12 @@ def loss_of(model, batch):
     return functional.cross_entropy(model(batch['data'].unsqueeze_(0)[0]), label.sub_(1))
 
 
+def evaluate(name):
+    shards = muster.elastic.Shards(len(Labelled()), 4, name=name)
+    for shard in iter(shards.fetch, None):
+        shards.report(shard.number)
+
+
 def train():
     model = nn.Linear(2, 2)
     scale = nn.Parameter(torch.full((1,), float(os.getpid())))
@@ -67,6 +73,12 @@ def train():
 
 
 if __name__ == '__main__':
-    train()
+    if KIND == 'later':
+        evaluate('first')
+        print('end first', flush=True)
+    else:
+        train()
     if KIND == 'twice':
         train()
+    if KIND in ('late', 'later'):
+        evaluate('second')
