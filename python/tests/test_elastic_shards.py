@@ -1,7 +1,9 @@
 """Data sets by leases, from Python: the behaviour that ElasticDL's own tests of its shard services check, and evaluation while a worker dies."""
+import contextlib
 import json
 import os
 import re
+import select
 import signal
 
 import pytest
@@ -93,6 +95,19 @@ def test_records_of_a_worker_that_is_killed_are_evaluated_by_another(world):
     assert '203 records evaluated' in world.coordinators[0].text()
     assert len(set(seen)) == len(seen) and set(range(203)) - set(seen) <= set(range(16))  # the other worker did the first two batches
     assert max(seen) == 202
+
+
+@pytest.mark.parametrize('api', ['muster', 'elasticdl'])
+def test_a_loaders_process_ends_with_its_worker(world, api):
+    worker = world.start('elastic_shards.py', 'reads_for_ever', env={'API': api})
+    loader = os.pidfd_open(int(worker.wait_for_line('reads ').split()[-1]))
+    try:
+        worker.popen.kill()
+        assert select.select([loader], [], [], LIMIT_S)[0]
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(loader, signal.SIGKILL)
+        os.close(loader)
 
 
 def test_a_loaders_process_that_ends_while_the_loader_is_made_is_no_error(world):

@@ -31,7 +31,6 @@
 enum {
     WORKER_EXTRA_MAX = 1 << 20,
     WORKER_PIECES_MAX = 65536,
-    WORKER_CONNECT_MS = 60000,
     WORKER_WHY_BYTES = 4000,
     WORKER_TOLD_MS = 20, /* passes of longer steps are reported, which costs them almost nothing */
     WORKER_FOREVER_MS = 1000 * 1000 * 1000, /* 11 days */

@@ -1,14 +1,35 @@
-"""A DataLoader's worker process that ends by itself: the records that it read are read in the training process.
+"""The worker processes of a DataLoader: they end with the training process. If one of them ends by itself, the records that it read are read in the
+training process.
 
 There the records belong to a pass: if they crash that process, too, the job knows which records did. torch's handler of SIGCHLD raises at any
 place in the training process; with this module it raises only while the process waits for a batch.
 """
+import ctypes
+import multiprocessing
+import os
 import signal
 import threading
 import weakref
 
+_PR_SET_PDEATHSIG = 1
 _ENDS_S = 0.2
 _watches, _ours = weakref.WeakSet(), None  # _ours: the handler, after it was set
+
+
+class WorkerInit:
+    """Lets a loader's worker end when its parent is killed: the worker holds copies of the parent's descriptors."""
+
+    def __init__(self, inner, context):
+        self.inner = inner
+        method = context if isinstance(context, str) else (context or multiprocessing).get_start_method()
+        self.parent = None if method == 'forkserver' else os.getpid()  # None: the worker's parent is multiprocessing's server
+
+    def __call__(self, number):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+        if self.parent not in (None, os.getppid()):
+            os._exit(1)
+        if self.inner is not None:
+            self.inner(number)
 
 
 class Died(Exception):

@@ -6,11 +6,7 @@ dropped, and a batch that was not fetched (one of a lost worker) is read at once
 """
 import collections
 import copy
-import ctypes
 import inspect
-import multiprocessing
-import os
-import signal
 import sys
 
 import torch
@@ -20,7 +16,6 @@ from muster.elastic import children, keyed
 from muster.elastic.ending import add_note, is_by_the_data
 from muster.elastic.passes import listed
 
-_PR_SET_PDEATHSIG = 1
 _REFUSED = ('sampler', 'batch_sampler', 'drop_last', 'shuffle', 'batch_size')
 
 
@@ -60,22 +55,6 @@ class Collate:
 
     def __call__(self, items):
         return self.inner(items) if items else None
-
-
-class WorkerInit:
-    """Lets a loader's worker end when its parent is killed: the worker holds copies of the parent's descriptors."""
-
-    def __init__(self, inner, context):
-        self.inner = inner
-        method = context if isinstance(context, str) else (context or multiprocessing).get_start_method()
-        self.parent = None if method == 'forkserver' else os.getpid()  # None: the worker's parent is multiprocessing's server
-
-    def __call__(self, number):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-        if self.parent not in (None, os.getppid()):
-            os._exit(1)
-        if self.inner is not None:
-            self.inner(number)
 
 
 class Feed:
@@ -233,7 +212,7 @@ class Loader:
         """Starts the DataLoader and restores the state of the random generator: a DataLoader draws a number when it starts, which may be at
         any point of the training."""
         state = torch.get_rng_state()
-        init = WorkerInit(self.options['worker_init_fn'], self.options.get('multiprocessing_context'))
+        init = children.WorkerInit(self.options['worker_init_fn'], self.options.get('multiprocessing_context'))
         fetched = iter(DataLoader(self.items, batch_sampler=self.feed, collate_fn=self.collate, **{**self.options, 'worker_init_fn': init}))
         torch.set_rng_state(state)
         return fetched

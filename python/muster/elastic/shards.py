@@ -96,6 +96,9 @@ class Shards:
         reported when the next one is requested is reported then. If a process of the loader dies, this process reads its records: if this
         process dies, too, the records are taken for the cause."""
         from torch.utils.data import DataLoader
+
+        from muster.elastic.children import WorkerInit
+        options['worker_init_fn'] = WorkerInit(options.get('worker_init_fn'), options.get('multiprocessing_context'))
         while not self.ended:
             drawn = collections.deque()
             loader = DataLoader(dataset, batch_sampler=_Sampler(self, drawn), **options)

@@ -178,6 +178,27 @@ def loader_dies_early():
     return {'read': [batch.data.tolist() for batch in Late().batches(Numbers(), num_workers=1)]}
 
 
+def reads_for_ever():
+    """A loader's process reads a record for as long as it lives, by muster.elastic or by ElasticDL's service."""
+    from torch.utils.data import DataLoader, Dataset
+
+    class Numbers(Dataset):
+        def __init__(self, service=None):
+            self.service = service
+
+        def __len__(self):
+            return 10
+
+        def __getitem__(self, index):
+            print('reads', os.getpid(), flush=True)
+            signal.pause()
+
+    if os.environ['API'] == 'elasticdl':
+        service = RecordIndexService(batch_size=5, dataset_size=10, num_epochs=1, task_type=TaskType.EVALUATION, dataset_name='numbers')
+        return list(DataLoader(Numbers(service), batch_size=5, num_workers=1))
+    return list(Shards(10, 5, name='numbers').batches(Numbers(), num_workers=1))
+
+
 def poisoned():
     """Evaluates or predicts numbers. The process that reads number 41 dies in the way that HOW gives: 'exit' or 'segv'."""
     import torch

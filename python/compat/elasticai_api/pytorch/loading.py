@@ -65,11 +65,13 @@ class _Batches:
 
 def _iterate_leased(loader, service):
     """Yields the batches. A batch is done when it is reported, or when the next one is requested."""
-    leased = service.leased()
+    from muster.elastic.children import WorkerInit
+    leased, options = service.leased(), _options(loader)
+    options['worker_init_fn'] = WorkerInit(loader.worker_init_fn, loader.multiprocessing_context)
     consumed = leased.taken
     while not leased.shards.ended:
         drawn = collections.deque()
-        for batch in _original(DataLoader(_Items(loader.dataset), batch_sampler=_Batches(service, drawn), **_options(loader))):
+        for batch in _original(DataLoader(_Items(loader.dataset), batch_sampler=_Batches(service, drawn), **options)):
             service._handed_out = drawn.popleft()
             consumed += service._handed_out
             yield batch
