@@ -13,12 +13,14 @@ def ends(world, python, kind, count):
     return workers
 
 
+@pytest.mark.any_torch
 def test_the_code_in_the_loop_may_change_its_batch(world, python):
     """In the last step of an epoch, of 25 records in micro-batches of 4, two of three workers have no records and get a batch for its form."""
     workers = ends(world, python, 'changes', 3)
     assert len({worker.lines('end ')[0] for worker in workers}) == 1
 
 
+@pytest.mark.any_torch
 def test_the_script_may_use_a_pool_of_processes(world, python):
     """The processes have a copy of the worker's handler of SIGTERM, by which the pool ends them."""
     ends(world, python, 'pool', 2)
@@ -40,6 +42,7 @@ def test_parameters_may_be_frozen_for_an_epoch(world, python):
     assert len({worker.lines('end ')[0] for worker in workers}) == 1
 
 
+@pytest.mark.any_torch
 def test_parameters_that_were_frozen_before_training_are_refused_with_a_reason(world, python):
     job = world(1, python)
     worker = job.start('elastic_scripts.py', 'frozen')
@@ -49,6 +52,7 @@ def test_parameters_that_were_frozen_before_training_are_refused_with_a_reason(w
     assert 'within the loop over job.epochs()' in worker.text()
 
 
+@pytest.mark.any_torch
 @pytest.mark.parametrize('kind', ['twice', 'late', 'later'])
 def test_what_is_opened_after_the_job_is_done_is_an_error(world, python, kind):
     """It would otherwise end the process with code 0, as a worker that comes too late, and the script would not do the rest."""

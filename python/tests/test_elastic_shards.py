@@ -97,6 +97,7 @@ def test_records_of_a_worker_that_is_killed_are_evaluated_by_another(world):
     assert max(seen) == 202
 
 
+@pytest.mark.any_torch
 @pytest.mark.parametrize('api', ['muster', 'elasticdl'])
 def test_a_loaders_process_ends_with_its_worker(world, api):
     worker = world.start('elastic_shards.py', 'reads_for_ever', env={'API': api})
