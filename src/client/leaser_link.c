@@ -187,8 +187,8 @@ static void note_done(struct muster_shards *s, const struct muster_err *err)
     }
 }
 
-/* Nobody else uses the connection while it is down, and to look its name up may take long: the
- * user's thread must not wait for that. */
+/* Connects without the mutex: the look-up of the coordinator's name may take long, and the user's
+ * thread must not wait for it. No other thread uses the connection while it is down. */
 static void connect_anew(struct muster_shards *s, struct times *t)
 {
     struct muster_err err = MUSTER_ERR_INIT;

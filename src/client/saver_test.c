@@ -1,4 +1,5 @@
-/* What a worker takes for the checkpoints of its job, of which it removes the others. */
+/* The names of the checkpoints that a job may go back to: a worker removes all other checkpoints.
+ */
 #include "client/saver.h"
 
 #include "base/testing/test.h"
@@ -11,8 +12,8 @@ static struct wire_checkpoint told_of(const char *names)
     return (struct wire_checkpoint){.version = 5, .path = {names, (uint32_t)strlen(names)}};
 }
 
-/* Without a known checkpoint there would be none that is kept. */
-static void names_that_are_none_leave_what_is_known(void **state)
+/* A worker that knew no name would remove every checkpoint. */
+static void invalid_names_change_nothing(void **state)
 {
     (void)state;
     static struct muster_elastic job;
@@ -36,7 +37,7 @@ static void names_that_are_none_leave_what_is_known(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_that_are_none_leave_what_is_known),
+        cmocka_unit_test(invalid_names_change_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

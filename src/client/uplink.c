@@ -54,8 +54,8 @@ static void drop(struct muster_elastic *job, struct times *t, const struct muste
     (void)pthread_cond_broadcast(&job->changed);
 }
 
-/* Nobody else uses the connection while it is down, and to look its name up may take long: the
- * user's thread must not wait for that. */
+/* Connects without the mutex: the look-up of the coordinator's name may take long, and the user's
+ * thread must not wait for it. No other thread uses the connection while it is down. */
 static void connect_anew(struct muster_elastic *job, struct times *t)
 {
     struct muster_err err = MUSTER_ERR_INIT;

@@ -94,7 +94,7 @@ static bool hears(int fd, enum wire_kind kind)
            m.kind == kind;
 }
 
-/* All workers wait for the end of the job: nobody else tells the coordinator. */
+/* All workers wait for the end of the job, so no other process reports the failure. */
 static void the_failure_is_reported_to_a_coordinator_that_was_away(void **state)
 {
     (void)state;

@@ -338,8 +338,8 @@ static void a_read_can_be_interrupted(void **state)
     muster_endpoint_close(silent);
 }
 
-/* Fills the queue of a listening socket, whose kernel then drops the requests of others: as if its
- * host could not be reached any more. */
+/* Fills the queue of a listening socket, so that the kernel drops the requests of other clients, as
+ * if the host could not be reached. */
 static void fill_queue(struct muster_endpoint *endpoint, const struct muster_member *address,
                        int ret_fds[QUEUE])
 {
@@ -464,8 +464,8 @@ static void receive_all(int fd, void *to, size_t bytes)
     }
 }
 
-/* A hundred other ranks read from the only owner at once, each by two
- * connections, as after a restore. */
+/* A hundred other ranks read from the only owner at the same time, as after a restore, each with
+ * two connections. */
 static void a_hundred_ranks_can_read_from_one_owner(void **state)
 {
     enum { OTHERS = 200 };
@@ -486,7 +486,7 @@ static void a_hundred_ranks_can_read_from_one_owner(void **state)
     }
 }
 
-/* The reader asks for more than sockets hold and takes nothing, as a reader does that waits for
+/* The reader asks for more than sockets can hold and receives nothing, like a reader that waits for
  * another owner. Other readers do not wait for it, and it is not disconnected. */
 static void a_reader_that_waits_holds_nobody_up(void **state)
 {

@@ -39,7 +39,8 @@ static void a_snapshot_takes_the_place_of_all_records(void **state)
     }
 }
 
-/* All members have died, and nobody comes: work by leases may fill the journal meanwhile. */
+/* All members have died and no worker has joined: work by leases may fill the journal until then.
+ */
 static void a_journal_is_compacted_while_nobody_trains(void **state)
 {
     (void)state;
@@ -60,8 +61,7 @@ static void a_journal_is_compacted_while_nobody_trains(void **state)
     end_scene(scene);
 }
 
-/* Whatever a disk makes of the snapshot, it is refused with an error text, or has another
- * meaning. */
+/* A snapshot that a disk has changed is refused with an error text, or has another meaning. */
 static void a_snapshot_with_a_wrong_byte(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Checks parts of the server: the token, the table by incarnation, the queue of frames, what is
- * told of how a process ended, and an address that is taken. */
+/* Checks parts of the server: the token, the table by incarnation, the queue of frames, the
+ * report of how a process ended, and an address that is taken. */
 #include "base/testing/test.h"
 #include "base/testing/test_folder.h"
 #include "base/testing/test_wait.h"
@@ -178,7 +178,7 @@ static void how_a_process_ended_is_known_when_it_was_waited_for(void **state)
 
 /* ---- An address that another process has ---- */
 
-/* For example a coordinator that is stopped: its kernel has a full queue of clients. */
+/* An example is a stopped coordinator whose queue of clients is full. */
 static void a_process_that_does_not_accept_is_not_waited_for(void **state)
 {
     const char *folder = *state;

@@ -1,5 +1,6 @@
-/* What a worker does if its coordinator says what no right one says, and while it looks for one.
- * The coordinator is a thread of the test, with one connection, that follows a script. */
+/* The link of a worker to its coordinator: wrong messages are refused, and a coordinator that
+ * cannot be reached holds no thread of the user up. The coordinator is a thread of the test, with
+ * one connection, that follows a script. */
 #include "base/testing/test.h"
 #include "base/testing/test_folder.h"
 #include "base/testing/test_wait.h"
@@ -38,7 +39,7 @@ struct speaker {
 
 /* ---- The coordinator ---- */
 
-/* The thread that is not cmocka's ends the program. */
+/* A check for the coordinator's thread, in which cmocka's assertions cannot be used. */
 static void must(bool holds, const char *what)
 {
     if (!holds) {
@@ -186,7 +187,7 @@ static struct muster_shards_options leaser_of(struct speaker *s)
     return options;
 }
 
-/* ---- What no right coordinator says ---- */
+/* ---- Wrong messages ---- */
 
 static void open_behind_the_last_step(struct speaker *s)
 {
@@ -228,7 +229,7 @@ static void lease_what_there_is_not(struct speaker *s)
     see_it_go(s);
 }
 
-static void records_that_there_are_not_are_refused(void **state)
+static void leases_of_records_beyond_the_data_set_are_refused(void **state)
 {
     (void)state;
     struct speaker s;
@@ -243,9 +244,9 @@ static void records_that_there_are_not_are_refused(void **state)
     stop(&s);
 }
 
-/* ---- A name that is looked up for long ---- */
+/* ---- A slow look-up of the coordinator's name ---- */
 
-/* While names are slow, a look-up lasts until the test has got its answer, or `most_ms`. */
+/* While is_slow, a look-up lasts until is_answered, at most `most_ms`. */
 static struct {
     _Atomic bool is_slow, is_asked, is_answered, is_over;
     int most_ms;
@@ -272,7 +273,7 @@ int __wrap_getaddrinfo(const char *node, const char *service, const struct addri
     return __real_getaddrinfo(node, service, hints, ret);
 }
 
-/* Listens at a port, so that the worker looks for the name of its host. */
+/* Listens at a port, so that the worker looks up the name of the coordinator's host. */
 static void start_at_port(struct speaker *s, void (*script)(struct speaker *speaker))
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -323,8 +324,8 @@ static void speed_names_up(void)
     atomic_store(&names.is_slow, false);
 }
 
-/* The user's thread needs the same data as the thread that looks the name up: workers train while
- * the coordinator is away. */
+/* Workers train while the coordinator is away: the user's thread does not wait for the thread that
+ * looks the name up. */
 static void a_slow_resolver_holds_no_member_up(void **state)
 {
     (void)state;
@@ -359,7 +360,7 @@ static void a_slow_resolver_holds_no_leaser_up(void **state)
     stop(&s);
 }
 
-/* The first server of names does not answer: the resolver asks the next one after five seconds. */
+/* If the first DNS server does not answer, the resolver asks the next one after five seconds. */
 static void after_a_long_look_up_there_is_time_for_a_greeting(void **state)
 {
     (void)state;
@@ -399,7 +400,7 @@ static int answer(void *user)
     return 0;
 }
 
-/* Otherwise the error of one worker would be lost, and the next worker would have it again. */
+/* The error must not be lost: another worker would run into it again. */
 static void a_failure_waits_for_a_coordinator_that_is_away(void **state)
 {
     (void)state;
@@ -420,7 +421,7 @@ static void a_failure_waits_for_a_coordinator_that_is_away(void **state)
     stop(&s);
 }
 
-/* ---- What is asked of the worker ---- */
+/* ---- Hostile arguments ---- */
 
 static void only_greet_a_leaser(struct speaker *s)
 {
@@ -434,7 +435,7 @@ static int is_long_ago(void *user)
     return ++*turns > TURNS;
 }
 
-/* Otherwise the worker would connect again and again, to send what no frame can hold. */
+/* The worker must not connect again and again to send a message that is too long for a frame. */
 static void a_position_that_no_message_can_hold_is_an_error(void **state)
 {
     (void)state;
@@ -506,7 +507,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_generation_behind_the_last_step_is_refused),
-        cmocka_unit_test(records_that_there_are_not_are_refused),
+        cmocka_unit_test(leases_of_records_beyond_the_data_set_are_refused),
         cmocka_unit_test(a_slow_resolver_holds_no_member_up),
         cmocka_unit_test(a_slow_resolver_holds_no_leaser_up),
         cmocka_unit_test(after_a_long_look_up_there_is_time_for_a_greeting),
