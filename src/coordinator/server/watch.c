@@ -154,12 +154,14 @@ enum arbiter_cause server_watch_cause(const struct server_watch *watch,
     if (!watch) {
         return ARBITER_CAUSE_UNKNOWN;
     }
+    /* first: the parent that has waited for the process removes its cgroup */
+    uint64_t oom_kills = count_oom_kills(watch->events);
     if (!read_status(watch, &status)) {
         return ARBITER_CAUSE_PENDING;
     }
     if (WIFSIGNALED(status)) {
         int signal = WTERMSIG(status);
-        bool oom = signal == SIGKILL && count_oom_kills(watch->events) > watch->oom_kills;
+        bool oom = signal == SIGKILL && oom_kills > watch->oom_kills;
         const char *name = sigabbrev_np(signal);
         (void)snprintf(ret_text, SERVER_WATCH_TEXT_BYTES, "by signal %d (%s%s)%s", signal,
                        name ? "SIG" : "", name ? name : "?", oom ? ", out of memory" : "");
