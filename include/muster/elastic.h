@@ -89,8 +89,9 @@ struct muster_elastic_options {
 /* Connects to the coordinator, and opens an endpoint. Imports, data and devices should be ready,
  * because from muster_elastic_next on the others may wait for this worker. MUSTER_EUNAUTH: a wrong
  * token; MUSTER_ECONFLICT: another data set than the job's, or another environment;
- * MUSTER_EUNAVAIL: the coordinator cannot be reached; MUSTER_EGONE, MUSTER_EFAILED: the job is
- * done, or has failed. */
+ * MUSTER_EUNAVAIL: the coordinator cannot be reached; MUSTER_EFAILED: the job has failed;
+ * MUSTER_EGONE: the job is done, and a program that was started too late should exit with 0, so
+ * that its exit is not a failure of the job. */
 MUSTER_API int muster_elastic_open(const struct muster_elastic_options *options,
                                    struct muster_elastic **ret, struct muster_err *err);
 /* Leaves the job, unless muster_elastic_next has returned 0, and frees it. NULL is fine. */

@@ -70,8 +70,8 @@ struct muster_shards_options {
 /* clang-format on */
 
 /* MUSTER_EUNAUTH: a wrong token; MUSTER_ECONFLICT: another data set than the job's;
- * MUSTER_EUNAVAIL: the coordinator cannot be reached; MUSTER_EGONE, MUSTER_EFAILED: the job is
- * done, or has failed. */
+ * MUSTER_EUNAVAIL: the coordinator cannot be reached; MUSTER_EFAILED: the job has failed;
+ * MUSTER_EGONE: the job is done, and a program that was started too late should exit with 0. */
 MUSTER_API int muster_shards_open(const struct muster_shards_options *options,
                                   struct muster_shards **ret, struct muster_err *err);
 /* Leaves the data set: reports are sent, and shards that were not reported go to others. NULL is

@@ -210,6 +210,20 @@ def test_the_example_trains(tmp_path):
         assert 'y = 3.000000 x -1.000000\n' in lines
 
 
+def test_a_program_that_starts_after_the_job_is_done_has_not_failed(tmp_path):
+    """Otherwise a worker that is killed in the last step, and started again, fails a job that is done."""
+    with Job(tmp_path, first_size=1) as job:
+        job.options.append('--mark-done')
+        job.kill_coordinator()
+        job.start_coordinator()
+        example, leases = [BUILD / 'examples' / 'elastic'], [BUILD / 'tests' / 'shards_worker', tmp_path / 'file', '400', '8', '1']
+        subprocess.run(example, env=job.environment, timeout=LIMIT_S, check=True)
+        assert job.wait_for_end() == 0
+        for words in (example, leases):
+            late = subprocess.run(words, env=job.environment, timeout=LIMIT_S, stderr=subprocess.PIPE, text=True, check=False)
+            assert late.returncode == 0 and 'the job is done' in late.stderr
+
+
 def test_sixty_four_workers(tmp_path):
     """Each worker is a process. Eight workers and the coordinator are killed at once; the others go on."""
     with Job(tmp_path, records=1000, batch=4, micro_batches=64, epochs=20, first_size=64, max_size=64, first_wait='10m', held=True) as job:
