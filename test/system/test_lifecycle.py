@@ -101,6 +101,7 @@ class Run:
         status, answer = api.call('POST', self.jobs, make_job(case, namespace, write_scripts(case, folder)))
         assert status == 201, answer
         self.start = time.monotonic()
+        self.told = {}  # every event that was seen, by its uid: the job's events are deleted with it
 
     def elapsed(self):
         return time.monotonic() - self.start
@@ -126,13 +127,15 @@ class Run:
 
     def events(self):
         _, answer = self.api.call('GET', f'{self.core}/events')
-        return [e for e in answer['items'] if e['involvedObject']['kind'] == 'PyTorchJob']
+        self.told.update({e['metadata']['uid']: e for e in answer['items'] if e['involvedObject']['kind'] == 'PyTorchJob'})
+        return self.told.values()
 
     def is_over(self):
         until = self.case.get('until', 'end')
         if until == '':
             return True
         if until == 'gone':
+            self.events()
             return self.job() is None and not self.pods()
         wanted = ('Succeeded', 'Failed') if until == 'end' else (until,)
         return any(c['type'] in wanted and c['status'] == 'True' for c in self.conditions())
