@@ -32,6 +32,11 @@ class WorkerInit:
             self.inner(number)
 
 
+def ending_with_parent(options):
+    """Returns these options of a DataLoader, with which its worker processes end with this process."""
+    return {**options, 'worker_init_fn': WorkerInit(options.get('worker_init_fn'), options.get('multiprocessing_context'))}
+
+
 class Died(Exception):
     """A worker process of the DataLoader has ended while the training process waited for a batch of this loader."""
 

@@ -41,7 +41,7 @@ def came_late(coordinator):
     """Returns an exception for a worker that finds the job already done: Left, because its model is not the trained one; but an error if this process
     itself has worked in the job, because its script is to do more."""
     if _where(coordinator) in _done:
-        return RuntimeError('the job is done, and this process has worked in it: a job is done when all data sets are that its workers have opened. Make each '
+        return RuntimeError('the job is done, and this process has worked in it: a job is done when all data sets that its workers have opened are done. Make each '
                             'Shards before training ends; to train another model, start another job (`muster train`) for it')
     print('muster.elastic: the job was done before this worker had joined it', flush=True)
     return Left(0)

@@ -212,8 +212,7 @@ class Loader:
         """Starts the DataLoader and restores the state of the random generator: a DataLoader draws a number when it starts, which may be at
         any point of the training."""
         state = torch.get_rng_state()
-        init = children.WorkerInit(self.options['worker_init_fn'], self.options.get('multiprocessing_context'))
-        fetched = iter(DataLoader(self.items, batch_sampler=self.feed, collate_fn=self.collate, **{**self.options, 'worker_init_fn': init}))
+        fetched = iter(DataLoader(self.items, batch_sampler=self.feed, collate_fn=self.collate, **children.ending_with_parent(self.options)))
         torch.set_rng_state(state)
         return fetched
 

@@ -97,11 +97,10 @@ class Shards:
         process dies, too, the records are taken for the cause."""
         from torch.utils.data import DataLoader
 
-        from muster.elastic.children import WorkerInit
-        options['worker_init_fn'] = WorkerInit(options.get('worker_init_fn'), options.get('multiprocessing_context'))
+        from muster.elastic.children import ending_with_parent
         while not self.ended:
             drawn = collections.deque()
-            loader = DataLoader(dataset, batch_sampler=_Sampler(self, drawn), **options)
+            loader = DataLoader(dataset, batch_sampler=_Sampler(self, drawn), **ending_with_parent(options))
             for data in _read(loader, drawn):
                 shard = drawn.popleft()
                 yield Batch(shard.number, shard.epoch, shard.records, data)

@@ -65,9 +65,8 @@ class _Batches:
 
 def _iterate_leased(loader, service):
     """Yields the batches. A batch is done when it is reported, or when the next one is requested."""
-    from muster.elastic.children import WorkerInit
-    leased, options = service.leased(), _options(loader)
-    options['worker_init_fn'] = WorkerInit(loader.worker_init_fn, loader.multiprocessing_context)
+    from muster.elastic.children import ending_with_parent
+    leased, options = service.leased(), ending_with_parent(_options(loader))
     consumed = leased.taken
     while not leased.shards.ended:
         drawn = collections.deque()
