@@ -747,7 +747,7 @@ def test_a_socket_that_one_that_was_killed_left_behind_is_replaced(muster):
     (['--listen', 'tcp::0', '--journal', 'j', '--min-size', '3', '--first-size', '2'], 64, '--first-size 2 is less than --min-size 3'),
     (['--listen', 'tcp::0', '--journal', 'j', '--min-size', '0'], 64, 'min-size'),
     (['--listen', 'tcp::0', '--journal', 'j', '--first-wait', 'soon'], 64, 'first-wait'),
-    (['--listen', 'unix:/dev/null', '--journal', 'j'], 73, 'cannot listen at unix:/dev/null: what is there is no socket; choose another'),
+    (['--listen', 'unix:/dev/null', '--journal', 'j'], 73, 'cannot listen at unix:/dev/null: the file there is not a socket; choose another'),
     (['--listen', 'tcp::0', '--journal', '/dev/null/x'], 73, '/dev/null'),
     (['--listen', 'tcp::0', '--journal', 'j', '--ready-file', '/nowhere/ready'], 73, '/nowhere/ready'),
     (['--listen', 'tcp::0', '--journal', 'j', '--token-file', 'absent'], 66, 'absent'),

@@ -40,19 +40,29 @@ static int fail_to_listen(struct muster_err *err, const char *address)
 
 /* ---- Unix ---- */
 
+static bool is_no_socket(const char *path)
+{
+    struct stat found;
+    return lstat(path, &found) == 0 && !S_ISSOCK(found.st_mode);
+}
+
+/* Connects to the socket and hangs up. Returns 0 or the errno; EAGAIN: too many clients wait. */
+static int try_to_connect(const struct sockaddr_un *where)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool good = fd >= 0 && connect(fd, (const struct sockaddr *)where, sizeof *where) == 0;
+    int failed = good ? 0 : errno;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return failed;
+}
+
 /* Whether the socket was left behind by a coordinator that was killed, so that the next one cannot
  * bind it. */
 static bool is_stale(const struct sockaddr_un *where)
 {
-    struct stat found;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    bool refused = fd >= 0 && lstat(where->sun_path, &found) == 0 && S_ISSOCK(found.st_mode) &&
-                   connect(fd, (const struct sockaddr *)where, sizeof *where) < 0 &&
-                   errno == ECONNREFUSED;
-    if (fd >= 0) {
-        close(fd);
-    }
-    return refused;
+    return !is_no_socket(where->sun_path) && try_to_connect(where) == ECONNREFUSED;
 }
 
 static int bind_unix(int fd, const struct sockaddr_un *where)
@@ -68,12 +78,6 @@ static int bind_unix(int fd, const struct sockaddr_un *where)
     }
     umask(before);
     return r;
-}
-
-static bool is_no_socket(const char *path)
-{
-    struct stat found;
-    return lstat(path, &found) == 0 && !S_ISSOCK(found.st_mode);
 }
 
 static void done_path(const char *path, char ret[DONE_BYTES])
@@ -96,13 +100,8 @@ bool server_listener_is_used(const char *address)
         return false;
     }
     memcpy(where.sun_path, path, strlen(path));
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    bool used = fd >= 0 && (connect(fd, (const struct sockaddr *)&where, sizeof where) == 0 ||
-                            errno == EAGAIN); /* too many clients wait there */
-    if (fd >= 0) {
-        close(fd);
-    }
-    return used;
+    int failed = try_to_connect(&where);
+    return failed == 0 || failed == EAGAIN;
 }
 
 void server_listener_note_end(const char *address, const char *failure)
@@ -128,7 +127,7 @@ static int open_unix(struct server_listener *listener, const char *path, struct 
         if (errno == EADDRINUSE && is_no_socket(path)) {
             return muster_fail(
                 err, MUSTER_EEXIST,
-                "cannot listen at %s: what is there is no socket; choose another path",
+                "cannot listen at %s: the file there is not a socket; choose another path",
                 listener->address);
         }
         return fail_to_listen(err, listener->address);
