@@ -20,6 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+static const struct endpoint_wait for_ever = {.deadline_ns = INT64_MAX};
+
 enum { GENERATION = 7, STRANGER = 12345 };
 
 /* Opens two endpoints, and lists both; rank 1 never comes. */
@@ -54,7 +56,7 @@ static void say_hello(const struct muster_member *members, bool local)
     struct member leader = endpoint_member(&members[0]);
     struct hello hello = hello_of_rank_1(members);
     test_alarm();
-    int fd = endpoint_connect(&leader, local, &hello, INT64_MAX, NULL);
+    int fd = endpoint_connect(&leader, local, &hello, &for_ever, NULL);
     _exit(fd < 0 ? 2 : is_ended(fd) ? 0 : 1);
 }
 

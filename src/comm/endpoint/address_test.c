@@ -21,6 +21,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+static const struct endpoint_wait for_ever = {.deadline_ns = INT64_MAX};
+
 enum { WORLD = 3, STRANGERS = 12, QUEUED = 4 };
 
 static void names_and_numbers(void **state)
@@ -347,7 +349,7 @@ static void endpoints_at_ipv6(void **state)
     struct member member = endpoint_member(&bytes);
     assert_memory_equal(member.address, &in6addr_loopback, sizeof member.address);
     struct hello sent = {.magic = HELLO_MAGIC, .generation = 7, .digest = 8}, got;
-    int fd = endpoint_connect(&member, false, &sent, INT64_MAX, &err);
+    int fd = endpoint_connect(&member, false, &sent, &for_ever, &err);
     assert_true(fd >= 0);
     int accepted = arrivals_next(&endpoint->arrivals, 7, 8, test_limit_ms(), &got, &err);
     assert_true(accepted >= 0);

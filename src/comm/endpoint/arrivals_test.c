@@ -17,6 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+static const struct endpoint_wait for_ever = {.deadline_ns = INT64_MAX};
+
 static struct member open_endpoint(struct muster_endpoint **ret)
 {
     struct muster_err err = MUSTER_ERR_INIT;
@@ -45,7 +47,7 @@ static void strangers_are_not_waited_for(void **state)
     struct hello sent = {.magic = HELLO_MAGIC, .generation = 7, .digest = 8}, got;
     int silent = connect_silently(&member), half = connect_silently(&member);
     assert_int_equal(send(half, &sent, sizeof sent / 2, 0), sizeof sent / 2);
-    int fd = endpoint_connect(&member, false, &sent, INT64_MAX, &err);
+    int fd = endpoint_connect(&member, false, &sent, &for_ever, &err);
     assert_true(fd >= 0);
     int accepted, tries = 0;
     do {
@@ -130,14 +132,14 @@ static void arrivals_are_bounded(void **state)
     struct muster_endpoint *endpoint;
     struct member member = open_endpoint(&endpoint);
     struct hello sent = {.magic = HELLO_MAGIC, .generation = 7, .digest = 8}, got;
-    int gone = endpoint_connect(&member, true, &sent, INT64_MAX, &err);
+    int gone = endpoint_connect(&member, true, &sent, &for_ever, &err);
     assert_true(gone >= 0);
     close(gone);
     assert_int_equal(arrivals_next(&endpoint->arrivals, 7, 8, test_limit_ms(), &got, &err),
                      MUSTER_EAGAIN);
     sent.generation = 6;
     for (int i = 0; i < ARRIVALS_MAX + 10; i++) {
-        int fd = endpoint_connect(&member, true, &sent, INT64_MAX, &err);
+        int fd = endpoint_connect(&member, true, &sent, &for_ever, &err);
         assert_true(fd >= 0);
         assert_int_equal(arrivals_next(&endpoint->arrivals, 7, 8, test_limit_ms(), &got, &err),
                          MUSTER_EAGAIN);
@@ -194,7 +196,7 @@ static void a_forked_child_listens_to_nobody(void **state)
     muster_endpoint_close(endpoint);
     struct hello sent = {.magic = HELLO_MAGIC};
     for (int local = 0; local < 2; local++) {
-        assert_int_equal(endpoint_connect(&member, local, &sent, INT64_MAX, &err), MUSTER_EUNAVAIL);
+        assert_int_equal(endpoint_connect(&member, local, &sent, &for_ever, &err), MUSTER_EUNAVAIL);
     }
     assert_int_equal(kill(pid, SIGKILL), 0);
     assert_int_equal(waitpid(pid, NULL, 0), pid);

@@ -19,6 +19,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+enum { SLICE_MS = 50 }; /* how often a thread that waits asks whether it must stop */
+
 static const char member_magic[8] = "muster2";
 static const char group_prefix[] = "group:";
 
@@ -281,19 +283,39 @@ int endpoint_greet(int fd, const struct hello *hello, struct muster_err *err)
     return fd;
 }
 
+/* Finishes to connect, in slices. Returns 0; or -1 and errno, which is ECANCELED if it must stop.
+ */
+static int finish(int fd, const struct endpoint_wait *wait)
+{
+    int64_t slice_ns;
+    do {
+        slice_ns = deadline_after_ms(SLICE_MS);
+        slice_ns = slice_ns < wait->deadline_ns ? slice_ns : wait->deadline_ns;
+        if (address_finish(fd, slice_ns) == 0) {
+            return 0;
+        }
+        if (errno == ETIMEDOUT && wait->must_stop && wait->must_stop(wait->context)) {
+            errno = ECANCELED;
+        }
+    } while (errno == ETIMEDOUT && slice_ns < wait->deadline_ns);
+    return -1;
+}
+
 int endpoint_connect(const struct member *member, bool local, const struct hello *hello,
-                     int64_t deadline_ns, struct muster_err *err)
+                     const struct endpoint_wait *wait, struct muster_err *err)
 {
     int fd;
     while ((fd = endpoint_begin(member, local)) < 0 && errno == EAGAIN &&
-           deadline_now_ns() < deadline_ns) {
+           deadline_now_ns() < wait->deadline_ns) {
         (void)poll(NULL, 0, 1);
     }
     if (fd < 0) {
         return endpoint_fail(local, err);
     }
-    if (address_finish(fd, deadline_ns) < 0) {
-        int r = endpoint_fail(local, err);
+    if (finish(fd, wait) < 0) {
+        int r = errno == ECANCELED
+                    ? muster_fail(err, MUSTER_EINTERRUPTED, "connecting was interrupted")
+                    : endpoint_fail(local, err);
         close(fd);
         return r;
     }

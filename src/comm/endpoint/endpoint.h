@@ -59,9 +59,16 @@ int endpoint_greet(int fd, const struct hello *hello, struct muster_err *err);
  * machine did not answer, else MUSTER_EUNAVAIL. */
 int endpoint_fail(bool local, struct muster_err *err);
 
-/* Connects and says hello, by the deadline. */
+/* How long to wait. must_stop may be NULL; it is asked again and again meanwhile. */
+struct endpoint_wait {
+    int64_t deadline_ns;
+    bool (*must_stop)(const void *context);
+    const void *context;
+};
+
+/* Connects and says hello. MUSTER_EINTERRUPTED: must_stop has returned true. */
 int endpoint_connect(const struct member *member, bool local, const struct hello *hello,
-                     int64_t deadline_ns, struct muster_err *err);
+                     const struct endpoint_wait *wait, struct muster_err *err);
 
 static inline bool endpoint_is_cancelled(struct muster_endpoint *endpoint, uint64_t generation)
 {

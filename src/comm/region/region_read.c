@@ -9,7 +9,6 @@
  *
  * Layer: comm. Memory: the caller's. Thread: the caller's, and one that ends before the read does.
  */
-#include "comm/endpoint/address.h"
 #include "comm/region/region_source.h"
 #include "comm/state/state.h"
 #include "comm/system/deadline.h"
@@ -18,7 +17,6 @@
 #include "core/thread.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -157,48 +155,31 @@ static int confirm(struct region_reading *reading, struct muster_err *err)
     return r;
 }
 
-/* Waits until the descriptor is connected; meanwhile the user may interrupt the read. Returns 0, or
- * a code without text if the owner cannot be reached. */
-static int wait_until_connected(const struct region_thread *thread, int fd, struct muster_err *err)
+static bool must_stop(const void *thread)
 {
-    int64_t deadline_ns = thread->reading->deadline_ns;
-    for (;;) {
-        int64_t slice_ns = deadline_after_ms(REGION_SLICE_MS);
-        bool is_last = slice_ns >= deadline_ns;
-        if (address_finish(fd, is_last ? deadline_ns : slice_ns) == 0) {
-            return 0;
-        }
-        if (errno != ETIMEDOUT || is_last) {
-            return MUSTER_EUNAVAIL;
-        }
-        if (region_must_stop(thread)) {
-            return region_interrupted(err);
-        }
-    }
+    return region_must_stop(thread);
 }
 
 static int connect_source(const struct region_thread *thread, struct region_source *source,
                           const struct muster_member *owner, struct muster_err *err)
 {
-    struct hello hello = {.magic = HELLO_MAGIC, .digest = REGION_DIGEST};
+    const struct hello hello = {.magic = HELLO_MAGIC, .digest = REGION_DIGEST};
+    const struct endpoint_wait wait = {thread->reading->deadline_ns, must_stop, thread};
     if (!endpoint_member_ok(owner)) {
         return muster_fail(err, MUSTER_EDATA, "owner %d is not of this version of muster",
                            source->owner);
     }
     struct member member = endpoint_member(owner);
-    int fd = endpoint_begin(&member, false);
+    int fd = endpoint_connect(&member, false, &hello, &wait, err);
+    if (fd == MUSTER_EINTERRUPTED) {
+        return region_interrupted(err);
+    }
     if (fd < 0) {
-        int r = endpoint_fail(false, err);
-        return r == MUSTER_EOS ? r : region_source_lost(source->owner, err);
+        return fd == MUSTER_EOS ? fd : region_source_lost(source->owner, err);
     }
     source->fd = fd;
-    int r = wait_until_connected(thread, fd, err);
-    if (r == 0 && endpoint_greet(fd, &hello, err) < 0) {
-        source->fd = -1; /* the function has closed it */
-        r = MUSTER_EUNAVAIL;
-    }
     source->in_place = endpoint_sees_process(&member);
-    return r == MUSTER_EUNAVAIL ? region_source_lost(source->owner, err) : r;
+    return 0;
 }
 
 static int read_all(struct region_reading *reading, const struct muster_member *owners,

@@ -18,6 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+static const struct endpoint_wait for_ever = {.deadline_ns = INT64_MAX};
+
 /* Two threads read BYTES, one reads FEW_BYTES. */
 enum { BYTES = 5000001, FEW_BYTES = 4000000, OWNERS = 3, QUEUE = 4 };
 
@@ -251,16 +253,22 @@ static size_t cut(char *memory, struct muster_elastic_piece *ret, size_t factor)
     return used;
 }
 
+static struct region_read read_of_one(const struct muster_member *owner,
+                                      const struct muster_elastic_piece *pieces, size_t num)
+{
+    return (struct region_read){.owners = owner,
+                                .num_owners = 1,
+                                .generation = 4,
+                                .version = 17,
+                                .pieces = pieces,
+                                .num_pieces = num,
+                                .timeout_ms = test_limit_ms()};
+}
+
 static int read_cut(struct owners *o, const struct muster_elastic_piece *pieces, size_t num,
                     struct muster_err *err)
 {
-    const struct region_read read = {.owners = o->members,
-                                     .num_owners = 1,
-                                     .generation = 4,
-                                     .version = 17,
-                                     .pieces = pieces,
-                                     .num_pieces = num,
-                                     .timeout_ms = test_limit_ms()};
+    const struct region_read read = read_of_one(o->members, pieces, num);
     return region_read_pieces(&read, err);
 }
 
@@ -325,15 +333,10 @@ static void a_read_can_be_interrupted(void **state)
     int yes = 1;
     assert_int_equal(muster_endpoint_open("127.0.0.1", &silent, &err), 0);
     muster_endpoint_member(silent, &member);
-    const struct region_read read = {.owners = &member,
-                                     .num_owners = 1,
-                                     .generation = 4,
-                                     .version = 17,
-                                     .pieces = &piece,
-                                     .num_pieces = 1,
-                                     .timeout_ms = INT64_MAX,
-                                     .interrupted = enough,
-                                     .context = &yes};
+    struct region_read read = read_of_one(&member, &piece, 1);
+    read.timeout_ms = INT64_MAX;
+    read.interrupted = enough;
+    read.context = &yes;
     assert_int_equal(region_read_pieces(&read, &err), MUSTER_EINTERRUPTED);
     muster_endpoint_close(silent);
 }
@@ -362,15 +365,10 @@ static void a_read_can_be_interrupted_while_it_connects(void **state)
     assert_int_equal(muster_endpoint_open("127.0.0.1", &far, &err), 0);
     muster_endpoint_member(far, &member);
     fill_queue(far, &member, fds);
-    struct region_read read = {.owners = &member,
-                               .num_owners = 1,
-                               .generation = 4,
-                               .version = 17,
-                               .pieces = &piece,
-                               .num_pieces = 1,
-                               .timeout_ms = INT64_MAX,
-                               .interrupted = enough,
-                               .context = &yes};
+    struct region_read read = read_of_one(&member, &piece, 1);
+    read.timeout_ms = INT64_MAX;
+    read.interrupted = enough;
+    read.context = &yes;
     assert_int_equal(region_read_pieces(&read, &err), MUSTER_EINTERRUPTED);
     read.interrupted = NULL;
     read.timeout_ms = 100;
@@ -449,7 +447,7 @@ static int connect_as_reader(const struct muster_member *owner)
     struct hello hello = {.magic = HELLO_MAGIC, .digest = REGION_DIGEST};
     struct member member = endpoint_member(owner);
     struct muster_err err = MUSTER_ERR_INIT;
-    int fd = endpoint_connect(&member, false, &hello, INT64_MAX, &err);
+    int fd = endpoint_connect(&member, false, &hello, &for_ever, &err);
     assert_true(fd >= 0);
     assert_int_equal(fcntl(fd, F_SETFL, 0), 0); /* blocking */
     return fd;
