@@ -124,7 +124,7 @@ static void begin_saying(struct saying *s, const struct world *w, const uint8_t 
     s->at = at;
     arbiter_figures(w->arbiter, &s->now);
     uint32_t first = (uint32_t)(s->now.records_done % 20);
-    uint32_t count = w->grows ? 4 + at[5] / 64 % 3 * 4 : 8;
+    uint32_t count = w->grows ? 4U + at[5] / 64 % 3 * 4 : 8U;
     s->version = s->now.version + at[3] % 4;
     s->span = (struct shard_range){.epoch = (uint32_t)(s->now.records_done / 20 + (at[4] == 255)),
                                    .first = first + (at[4] == 254),

@@ -172,7 +172,8 @@ static void try_asks(struct noise n)
     struct hello hello = {.magic = HELLO_MAGIC, .digest = REGION_DIGEST};
     muster_region_member(region, &self);
     struct member owner = endpoint_member(&self);
-    int fd = endpoint_connect(&owner, false, &hello, INT64_MAX, &err);
+    const struct endpoint_wait for_ever = {.deadline_ns = INT64_MAX};
+    int fd = endpoint_connect(&owner, false, &hello, &for_ever, &err);
     invariant(fd >= 0 && fcntl(fd, F_SETFL, 0) == 0, "an owner is there", err.text);
     struct timeval limit = {LIMIT_S, 0};
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
