@@ -1,5 +1,5 @@
-/* Takes the place of libFuzzer where it is not linked: runs a fuzzer on the empty input, and on each
- * file of the given folder, once.
+/* Takes the place of libFuzzer where it is not linked: runs a fuzzer on the empty input, and on
+ * each file of the given folder, once.
  *
  * So each build compiles the fuzzers, and an input that was a fault once is a test from then on. */
 #include <dirent.h>
