@@ -358,15 +358,19 @@ def test_version_starts_nothing(muster):
     assert not muster.processes()
 
 
+def completed(muster, tool, *words):
+    """What the completion of `tool` offers after these words."""
+    script = (f'source {BUILD}/share/bash-completion/completions/{tool}; PATH={muster.binary.parent}:$PATH; '
+              f'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _{tool}; printf "%s\\n" "${{COMPREPLY[@]}}"')
+    done = subprocess.run(['bash', '-c', script, 'bash', tool, *words], env=muster.env, text=True, capture_output=True, check=True)
+    return done.stdout.split()
+
+
 def test_completion_offers_verbs_kinds_and_names(muster):
     submit(muster)
 
     def complete(*words):
-        script = (f'source {BUILD}/share/bash-completion/completions/muster; PATH={muster.binary.parent}:$PATH; '
-                  f'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _muster; printf "%s\\n" "${{COMPREPLY[@]}}"')
-        done = subprocess.run(['bash', '-c', script, 'bash', 'muster', *words], env=muster.env, text=True,
-                              capture_output=True, check=True)
-        return done.stdout.split()
+        return completed(muster, 'muster', *words)
 
     assert complete('des') == ['describe']
     assert complete('get', 'pyt') == ['pytorchjobs']
@@ -381,6 +385,19 @@ def test_completion_offers_verbs_kinds_and_names(muster):
     assert complete('perf', 'allr') == ['allreduce']
     muster.run('down')
     assert complete('scale', '') == ['mnist']
+
+
+def test_elasticdl_has_a_completion_and_a_manual(muster, tmp_path):
+    assert completed(muster, 'elasticdl', 'tr') == ['train']
+    assert completed(muster, 'elasticdl', 'zoo', 'i') == ['init']
+    assert completed(muster, 'elasticdl', 'train', '--num_w') == ['--num_workers']
+    assert completed(muster, 'elasticdl', 'help', 'ev') == ['evaluate']
+    (tmp_path / 'zoo').mkdir()
+    (tmp_path / 'zoo.py').touch()
+    assert completed(muster, 'elasticdl', 'zoo', '--model_zoo', f'{tmp_path}/zo') == [f'{tmp_path}/zoo']
+    assert sorted(completed(muster, 'elasticdl', 'zoo', '--cluster_spec', f'{tmp_path}/zo')) == [f'{tmp_path}/zoo', f'{tmp_path}/zoo.py']
+    manual = (BUILD / 'share/man/man1/elasticdl.1').read_text()
+    assert manual.startswith('.TH "elasticdl" 1 ') and '\n.SS elasticdl train ' in manual and '\\-\\-num_workers' in manual
 
 
 def test_completion_makes_no_state_folder(muster):

@@ -44,7 +44,8 @@ const struct cli_item *cli_option_find(const struct cli_command *command, const 
 /* A program whose name the binary may have: its commands, and the word with which its messages
  * begin. */
 struct cli_tool {
-    const char *name; /* "muster" or "elasticdl" */
+    const char *name;  /* "muster" or "elasticdl" */
+    const char *title; /* in the name's line of the man page */
     const char *summary;
     const struct cli_command *commands;
     size_t count;

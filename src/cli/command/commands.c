@@ -43,9 +43,10 @@ static const struct cli_command elasticdl_commands[] = {
 #undef END
 
 static const struct cli_tool tools[] = {
-    {"muster", "Distributed training: a PyTorchJob on this machine or on a cluster.", cli_commands,
+    {"muster", "distributed training: a PyTorchJob on this machine or on a cluster",
+     "Distributed training: a PyTorchJob on this machine or on a cluster.", cli_commands,
      sizeof cli_commands / sizeof cli_commands[0]},
-    {"elasticdl",
+    {"elasticdl", "ElasticDL's commands, done by muster",
      "ElasticDL's commands, done by muster: elastic training on this machine. muster get, logs, "
      "scale,\ndelete … show and change the jobs.",
      elasticdl_commands, sizeof elasticdl_commands / sizeof elasticdl_commands[0]},

@@ -1,5 +1,6 @@
-/* The bash completion: verbs, options, kinds, and the names of objects by `muster get -o name`,
- * which runs only if there is a store: a completion creates no state folder. */
+/* The bash completion of a tool: verbs, options, kinds, and the names of objects by
+ * `muster get -o name`, which runs only if there is a store: a completion creates no state folder.
+ */
 #include "cli/command/commands.h"
 #include "cli/command/help.h"
 
@@ -10,8 +11,8 @@
 static void put_verbs(FILE *out)
 {
     fprintf(out, "    local verbs='");
-    for (size_t i = 0; i < cli_command_count; i++) {
-        fprintf(out, "%s%s", i ? " " : "", cli_commands[i].name);
+    for (size_t i = 0; i < cli_tool->count; i++) {
+        fprintf(out, "%s%s", i ? " " : "", cli_tool->commands[i].name);
     }
     fprintf(out, "'\n");
 }
@@ -42,6 +43,11 @@ static void put_command(FILE *out, const struct cli_command *command)
     fprintf(out, "'\n        operands='%s'\n        ;;\n", command->completes);
 }
 
+static bool is_any_of(const char *word, const char *a, const char *b)
+{
+    return strcmp(word, a) == 0 || strcmp(word, b) == 0;
+}
+
 /* Writes how an option's argument completes: to the words that it lists, to files, or to folders.
  */
 static void put_argument(FILE *out, const struct cli_command *command, const struct cli_item *o)
@@ -58,8 +64,10 @@ static void put_argument(FILE *out, const struct cli_command *command, const str
             at += *at == '=' ? strcspn(at + 1, "|") : 0; /* the user chooses the text after = */
         }
         fprintf(out, "'");
-    } else if (strcmp(o->argument, "FILE") == 0 || strcmp(o->argument, "DIR") == 0) {
-        fprintf(out, "files=%s", *o->argument == 'D' ? "-d" : "-f");
+    } else if (is_any_of(o->argument, "FILE", "PATH")) {
+        fprintf(out, "files=-f");
+    } else if (is_any_of(o->argument, "FOLDER", "DIR")) {
+        fprintf(out, "files=-d");
     } else {
         fprintf(out, "words=' '");
     }
@@ -67,12 +75,12 @@ static void put_argument(FILE *out, const struct cli_command *command, const str
 }
 
 static const char completion_head[] =
-    "# bash completion for muster, made from its command table: muster help --completion\n"
+    "# bash completion for %1$s, made from its command table: %1$s help --completion\n"
     "_muster_names() { # the names of the objects of a kind; nothing where there is no store\n"
     "    local home=${MUSTER_HOME:-${XDG_STATE_HOME:-$HOME/.local/state}/muster}\n"
     "    [ ! -e \"$home/store.db\" ] || muster get \"$1\" -o name 2>/dev/null | sed 's|.*/||'\n"
     "}\n"
-    "_muster() {\n"
+    "_%1$s() {\n"
     "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
     "    local verb=${COMP_WORDS[1]} options='' operands='' words='' files=''\n"
     "    COMPREPLY=()\n";
@@ -96,7 +104,7 @@ static const char completion_tail[] =
     "        COMPREPLY=($(compgen -f -- \"$cur\"))\n"
     "        return\n"
     "    elif [[ $operands == *kind* && $cur == */* ]]; then\n"
-    "        kind=${cur%%/*}\n"
+    "        kind=${cur%%%%/*}\n"
     "        names=$(_muster_names \"$kind\")\n"
     "        COMPREPLY=($(compgen -P \"$kind/\" -W \"$names\" -- \"${cur#*/}\"))\n"
     "        return\n"
@@ -111,22 +119,22 @@ static const char completion_tail[] =
     "    fi\n"
     "    COMPREPLY=($(compgen -W \"$names\" -- \"$cur\"))\n"
     "}\n"
-    "complete -o filenames -F _muster muster\n";
+    "complete -o filenames -F _%1$s %1$s\n";
 
 void help_completion(FILE *out)
 {
-    fputs(completion_head, out);
+    fprintf(out, completion_head, cli_tool->name);
     put_verbs(out);
     put_kinds(out);
     fprintf(out, "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
                  "        COMPREPLY=($(compgen -W \"$verbs --help --version\" -- \"$cur\"))\n"
                  "        return\n    fi\n    case $verb in\n");
-    for (size_t i = 0; i < cli_command_count; i++) {
-        put_command(out, &cli_commands[i]);
+    for (size_t i = 0; i < cli_tool->count; i++) {
+        put_command(out, &cli_tool->commands[i]);
     }
     fprintf(out, "    esac\n    case $verb:$prev in\n");
-    for (size_t i = 0; i < cli_command_count; i++) {
-        const struct cli_command *c = &cli_commands[i];
+    for (size_t i = 0; i < cli_tool->count; i++) {
+        const struct cli_command *c = &cli_tool->commands[i];
         for (const struct cli_item *o = NULL; (o = cli_next(c, o, CLI_ITEM_OPTION));) {
             if (o->argument) {
                 put_argument(out, c, o);
@@ -134,5 +142,5 @@ void help_completion(FILE *out)
         }
     }
     fprintf(out, "    esac\n");
-    fputs(completion_tail, out);
+    fprintf(out, completion_tail, cli_tool->name);
 }

@@ -55,7 +55,7 @@ static void put_example(FILE *out, const struct cli_item *example)
 
 static void put_command(FILE *out, const struct cli_command *command)
 {
-    put_line(out, ".SS muster ", command->name, " ");
+    fprintf(out, ".SS %s %s ", cli_tool->name, command->name);
     put_line(out, "", command->operands, "\n");
     put_line(out, "", command->summary, ".\n");
     if (*command->detail) {
@@ -71,12 +71,13 @@ static void put_command(FILE *out, const struct cli_command *command)
 
 void help_manual(FILE *out)
 {
-    fprintf(out, ".TH MUSTER 1 \"\" \"muster " MUSTER_VERSION "\" \"User Commands\"\n"
-                 ".SH NAME\nmuster \\- distributed training: a PyTorchJob on this machine or on a "
-                 "cluster\n.SH SYNOPSIS\n.B muster\n.I COMMAND\n[\\fIOPTION\\fR...]\n"
-                 ".SH COMMANDS\n");
-    for (size_t i = 0; i < cli_command_count; i++) {
-        put_command(out, &cli_commands[i]);
+    fprintf(out, ".TH \"%s\" 1 \"\" \"muster " MUSTER_VERSION "\" \"User Commands\"\n.SH NAME\n",
+            cli_tool->name);
+    fprintf(out, "%s \\- %s\n.SH SYNOPSIS\n.B %s\n", cli_tool->name, cli_tool->title,
+            cli_tool->name);
+    fprintf(out, ".I COMMAND\n[\\fIOPTION\\fR...]\n.SH COMMANDS\n");
+    for (size_t i = 0; i < cli_tool->count; i++) {
+        put_command(out, &cli_tool->commands[i]);
     }
     fprintf(out, ".SH ENVIRONMENT\n");
     for (const struct help_variable *v = help_variables; v->name; v++) {
