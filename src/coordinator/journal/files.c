@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int system_open(void *data, const char *path, int flags)
@@ -46,6 +47,12 @@ static int system_lock(void *data, int fd)
 {
     (void)data;
     return flock(fd, LOCK_EX | LOCK_NB);
+}
+
+bool journal_file_is_deleted(int fd)
+{
+    struct stat is;
+    return fstat(fd, &is) == 0 && is.st_nlink == 0;
 }
 
 const struct journal_files journal_files_system = {

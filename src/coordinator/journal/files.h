@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -21,3 +22,6 @@ struct journal_files {
 
 /* The functions of the system. */
 extern const struct journal_files journal_files_system;
+
+/* Whether an open file has no name any more. */
+bool journal_file_is_deleted(int fd);

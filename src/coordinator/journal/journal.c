@@ -225,6 +225,9 @@ int journal_compact(struct journal *journal, uint32_t kind, const void *bytes, s
 {
     const struct journal_record record = {kind, bytes, (uint32_t)count};
     int r = refuse(journal, count, err);
+    if (r == 0 && !journal->takes_over) {
+        r = journal_lock_keep(&journal->lock, journal->files, journal->folder, err);
+    }
     return r < 0 ? r : replace_by_record(journal, &record, err);
 }
 
@@ -352,6 +355,11 @@ bool journal_read(struct journal *journal, struct journal_record *ret)
         forget_bytes(journal);
     }
     return more;
+}
+
+bool journal_is_deleted(const struct journal *journal)
+{
+    return !journal->takes_over && journal_file_is_deleted(journal->fd);
 }
 
 size_t journal_bytes(const struct journal *journal)

@@ -276,6 +276,69 @@ static void there_is_one_writer(void **state)
     journal_close(second);
 }
 
+static void assert_kinds(struct journal *journal, const uint32_t *kinds, size_t count)
+{
+    struct journal_record record;
+    for (size_t i = 0; i < count; i++) {
+        assert_true(journal_read(journal, &record));
+        assert_int_equal(record.kind, kinds[i]);
+    }
+    assert_false(journal_read(journal, &record));
+}
+
+static void delete_in(const char *folder, const char *name)
+{
+    muster_auto(free) char *path = file_join(folder, name);
+    assert_int_equal(unlink(path), 0);
+}
+
+/* The whole folder, or the journal alone: then this process has the lock still. */
+static void a_deleted_journal_is_written_again(void **state)
+{
+    const struct journal_options options = {.folder = *state};
+    struct journal *second = NULL;
+    for (int whole = 0; whole < 2; whole++) {
+        struct journal *journal = open_in(*state, NULL, false);
+        drain(journal);
+        append_sample(journal);
+        assert_false(journal_is_deleted(journal));
+        delete_in(*state, "journal");
+        if (whole) {
+            delete_in(*state, "lock");
+        }
+        assert_int_equal(journal_append(journal, NUMBER, "1", 1, NULL), 0);
+        assert_true(journal_is_deleted(journal));
+        assert_int_equal(journal_compact(journal, UP_TO, "all", 3, NULL), 0);
+        assert_false(journal_is_deleted(journal));
+        assert_int_equal(journal_append(journal, TEXT, "2", 1, NULL), 0);
+        assert_int_equal(journal_open(&options, &second, NULL), MUSTER_ECONFLICT);
+        journal_close(journal);
+        journal = open_in(*state, NULL, false);
+        assert_kinds(journal, (const uint32_t[]){UP_TO, TEXT}, 2);
+        journal_close(journal);
+        delete_in(*state, "journal");
+    }
+}
+
+/* Another writer that has come meanwhile keeps what it writes. */
+static void a_deleted_journal_may_be_anothers_meanwhile(void **state)
+{
+    struct muster_err err = MUSTER_ERR_INIT;
+    struct journal *journal = open_in(*state, NULL, false);
+    delete_in(*state, "journal");
+    delete_in(*state, "lock");
+    struct journal *second = open_in(*state, NULL, false);
+    assert_int_equal(journal_append(second, TEXT, "mine", 4, NULL), 0);
+    assert_int_equal(journal_compact(journal, UP_TO, "all", 3, &err), MUSTER_ECONFLICT);
+    assert_true(journal_is_deleted(journal));
+    assert_int_equal(journal_append(journal, NUMBER, "1", 1, NULL), 0);
+    journal_close(journal);
+    journal_close(second);
+    second = open_in(*state, NULL, false);
+    assert_kinds(second, (const uint32_t[]){TEXT}, 1);
+    journal_close(second);
+}
+
 static struct journal *take_over(const char *folder)
 {
     struct journal *journal = NULL;
@@ -322,16 +385,6 @@ static void a_file_system_without_locks_is_for_who_has_a_lease(void **state)
     struct journal *journal = take_over(*state);
     assert_true(journal_is_locked(journal));
     journal_close(journal);
-}
-
-static void assert_kinds(struct journal *journal, const uint32_t *kinds, size_t count)
-{
-    struct journal_record record;
-    for (size_t i = 0; i < count; i++) {
-        assert_true(journal_read(journal, &record));
-        assert_int_equal(record.kind, kinds[i]);
-    }
-    assert_false(journal_read(journal, &record));
 }
 
 /* The two coordinators do not see each other's lock, as on two hosts: here they have locked
@@ -649,6 +702,8 @@ int main(void)
         in_a_folder(records_that_changed_places),
         in_a_folder(a_newer_version_is_not_touched),
         in_a_folder(there_is_one_writer),
+        in_a_folder(a_deleted_journal_is_written_again),
+        in_a_folder(a_deleted_journal_may_be_anothers_meanwhile),
         in_a_folder(a_file_system_without_locks_is_for_who_has_a_lease),
         in_a_folder(what_the_one_before_writes_is_not_read),
         in_a_folder(who_takes_over_keeps_what_is_whole),

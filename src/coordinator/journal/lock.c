@@ -55,6 +55,23 @@ int journal_lock_take(struct journal_lock *lock, const struct journal_files *fil
                        path, strerror(errno));
 }
 
+int journal_lock_keep(struct journal_lock *lock, const struct journal_files *files,
+                      const char *folder, struct muster_err *err)
+{
+    struct journal_lock again = {.fd = -1};
+    if (!journal_file_is_deleted(lock->fd)) {
+        return 0;
+    }
+    int r = journal_lock_take(&again, files, folder, false, err);
+    if (r < 0) {
+        journal_lock_leave(&again);
+        return r;
+    }
+    journal_lock_leave(lock);
+    *lock = again;
+    return 0;
+}
+
 /* Writes the text, and zeros after it, so that no rest of a longer text is left. */
 void journal_lock_note_term(const struct journal_lock *lock, uint64_t term)
 {

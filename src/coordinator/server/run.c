@@ -196,6 +196,7 @@ static void on_look(uv_timer_t *timer)
     server_reach_look(s);
     server_alive_look(s);
     if (!s->over) {
+        server_keep_journal(s);
         sample(s, server_now_ms());
         report_progress(&s->report, s->arbiter, &s->pace, server_now_ms());
         tell_status(s);
