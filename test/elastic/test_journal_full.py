@@ -96,15 +96,16 @@ def test_a_file_system_without_space(tmp_path):
         assert 'can be written again' in job.log()
 
 
-def test_a_journal_that_is_deleted_is_written_again(tmp_path):
+@pytest.mark.parametrize('lose', [shutil.rmtree, lambda folder: folder.rename(folder.with_name('elsewhere'))], ids=['deleted', 'moved'])
+def test_a_journal_that_is_lost_is_written_again(tmp_path, lose):
     """What is in the folder may be deleted by a cleaner of temporary files. The coordinator writes all that it has again, so that one that is
     started after it continues the job."""
     model = quiet_run(tmp_path / 'quiet', epochs=60)
     with Job(tmp_path, first_size=2, epochs=60, sleep_ms=5) as job:
         workers = [job.add_worker(), job.add_worker()]
         job.wait_for_version(3)
-        shutil.rmtree(tmp_path / 'journal')
-        wait_for(lambda: 'was deleted while it was in use; it was written again' in job.log(), 'the journal is written again')
+        lose(tmp_path / 'journal')
+        wait_for(lambda: 'was deleted or moved while it was in use; it was written again' in job.log(), 'the journal is written again')
         job.wait_for_version(job.version() + 3)
         job.kill_coordinator()
         workers[0].kill()

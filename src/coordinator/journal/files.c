@@ -49,10 +49,11 @@ static int system_lock(void *data, int fd)
     return flock(fd, LOCK_EX | LOCK_NB);
 }
 
-bool journal_file_is_deleted(int fd)
+bool journal_file_is_at(const char *path, int fd)
 {
-    struct stat is;
-    return fstat(fd, &is) == 0 && is.st_nlink == 0;
+    struct stat own, found;
+    return fstat(fd, &own) == 0 && stat(path, &found) == 0 && own.st_dev == found.st_dev &&
+           own.st_ino == found.st_ino;
 }
 
 const struct journal_files journal_files_system = {

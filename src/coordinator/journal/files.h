@@ -23,5 +23,5 @@ struct journal_files {
 /* The functions of the system. */
 extern const struct journal_files journal_files_system;
 
-/* Whether an open file has no name any more. */
-bool journal_file_is_deleted(int fd);
+/* Whether the file that is open has this path still. */
+bool journal_file_is_at(const char *path, int fd);

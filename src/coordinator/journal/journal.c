@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 struct journal {
     const struct journal_files *files;
@@ -157,19 +156,12 @@ static int write_new(struct journal *journal, const struct content *content)
     return written ? fd : -1;
 }
 
-static bool is_at(const char *path, int fd)
-{
-    struct stat own, found;
-    return fstat(fd, &own) == 0 && stat(path, &found) == 0 && own.st_dev == found.st_dev &&
-           own.st_ino == found.st_ino;
-}
-
 /* Whether another process has replaced the journal. It may write, too: the files of both names are
  * compared with ours before they are exchanged. */
 static bool is_taken(const struct journal *journal, int new_fd)
 {
-    bool ours =
-        is_at(journal->new_path, new_fd) && (journal->fd < 0 || is_at(journal->path, journal->fd));
+    bool ours = journal_file_is_at(journal->new_path, new_fd) &&
+                (journal->fd < 0 || journal_file_is_at(journal->path, journal->fd));
     return journal->takes_over && !ours;
 }
 
@@ -357,9 +349,9 @@ bool journal_read(struct journal *journal, struct journal_record *ret)
     return more;
 }
 
-bool journal_is_deleted(const struct journal *journal)
+bool journal_is_lost(const struct journal *journal)
 {
-    return !journal->takes_over && journal_file_is_deleted(journal->fd);
+    return !journal->takes_over && !journal_file_is_at(journal->path, journal->fd);
 }
 
 size_t journal_bytes(const struct journal *journal)

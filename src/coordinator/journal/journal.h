@@ -55,15 +55,16 @@ int journal_append(struct journal *journal, uint32_t kind, const void *bytes, si
  * not known, and nothing can be appended any more. */
 int journal_sync(struct journal *journal, struct muster_err *err);
 
-/* Replaces all records by this one, also if the files were deleted; the folder must exist. On
+/* Replaces all records by this one, also if the files were deleted or moved; the folder must
+ * exist. On
  * failure the records still exist. MUSTER_EIO also if another process
  * has taken over the journal meanwhile: nothing can be appended any more. */
 int journal_compact(struct journal *journal, uint32_t kind, const void *bytes, size_t count,
                     struct muster_err *err);
 
-/* Returns true if somebody has deleted the file: a later writer would begin without its records.
- * What an earlier writer sees after it was taken over is not meant. */
-bool journal_is_deleted(const struct journal *journal);
+/* Returns true if somebody has deleted or moved the file: a later writer would begin without its
+ * records. Of a journal that was taken over this is not asked. */
+bool journal_is_lost(const struct journal *journal);
 
 /* Returns the size of the file. */
 size_t journal_bytes(const struct journal *journal);

@@ -301,15 +301,15 @@ static void a_deleted_journal_is_written_again(void **state)
         struct journal *journal = open_in(*state, NULL, false);
         drain(journal);
         append_sample(journal);
-        assert_false(journal_is_deleted(journal));
+        assert_false(journal_is_lost(journal));
         delete_in(*state, "journal");
         if (whole) {
             delete_in(*state, "lock");
         }
         assert_int_equal(journal_append(journal, NUMBER, "1", 1, NULL), 0);
-        assert_true(journal_is_deleted(journal));
+        assert_true(journal_is_lost(journal));
         assert_int_equal(journal_compact(journal, UP_TO, "all", 3, NULL), 0);
-        assert_false(journal_is_deleted(journal));
+        assert_false(journal_is_lost(journal));
         assert_int_equal(journal_append(journal, TEXT, "2", 1, NULL), 0);
         assert_int_equal(journal_open(&options, &second, NULL), MUSTER_ECONFLICT);
         journal_close(journal);
@@ -330,7 +330,7 @@ static void a_deleted_journal_may_be_anothers_meanwhile(void **state)
     struct journal *second = open_in(*state, NULL, false);
     assert_int_equal(journal_append(second, TEXT, "mine", 4, NULL), 0);
     assert_int_equal(journal_compact(journal, UP_TO, "all", 3, &err), MUSTER_ECONFLICT);
-    assert_true(journal_is_deleted(journal));
+    assert_true(journal_is_lost(journal));
     assert_int_equal(journal_append(journal, NUMBER, "1", 1, NULL), 0);
     journal_close(journal);
     journal_close(second);

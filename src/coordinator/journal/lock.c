@@ -59,7 +59,8 @@ int journal_lock_keep(struct journal_lock *lock, const struct journal_files *fil
                       const char *folder, struct muster_err *err)
 {
     struct journal_lock again = {.fd = -1};
-    if (!journal_file_is_deleted(lock->fd)) {
+    muster_auto(free) char *path = file_join(folder, "lock");
+    if (path && journal_file_is_at(path, lock->fd)) {
         return 0;
     }
     int r = journal_lock_take(&again, files, folder, false, err);

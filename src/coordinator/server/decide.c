@@ -223,15 +223,15 @@ void server_compact(struct server *s)
         2 * after > s->options->compact_bytes ? 2 * after : s->options->compact_bytes;
 }
 
-/* Makes the journal's files again from what the arbiter has. They may be deleted while they are in
- * use, for example by a cleaner of temporary files. */
+/* Makes the journal's files again from what the arbiter has. They may be deleted or moved while
+ * they are in use, for example by a cleaner of temporary files. */
 void server_keep_journal(struct server *s)
 {
     const char *folder = s->options->journal;
     struct muster_err err = MUSTER_ERR_INIT;
     int64_t now_ms = server_now_ms();
     if (s->sync_due || now_ms < s->keep_ms || !arbiter_may_compact(s->arbiter) ||
-        !journal_is_deleted(s->journal)) {
+        !journal_is_lost(s->journal)) {
         return;
     }
     s->keep_ms = now_ms + SERVER_WARN_MS;
@@ -239,14 +239,15 @@ void server_keep_journal(struct server *s)
     r = r < 0 ? r : compact(s, &err);
     if (r < 0) {
         report_say(&s->report,
-                   "warning: the journal in %s was deleted, and cannot be written again: %s; "
-                   "without it a coordinator that is started again begins anew",
+                   "warning: the journal is no longer in %s, and cannot be written there "
+                   "again: %s; without it a coordinator that is started again begins anew",
                    folder, err.text);
         return;
     }
     journal_note_term(s->journal, arbiter_term(s->arbiter));
     report_say(&s->report,
-               "warning: the journal in %s was deleted while it was in use; it was written again",
+               "warning: the journal in %s was deleted or moved while it was in use; it was "
+               "written again",
                folder);
 }
 

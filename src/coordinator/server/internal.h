@@ -103,7 +103,7 @@ struct server {
     int64_t until_ms;    /* over: until then data that is not sent is kept */
     int64_t retry_ms;    /* if arbiter is NULL: when the journal is tried again; -1: never */
     int result;          /* < 0: an error */
-    int64_t keep_ms;     /* until then a deleted journal is not written again */
+    int64_t keep_ms;     /* until then a lost journal is not written again */
     int64_t checkpoint_said_ms[2]; /* when a checkpoint that cannot be written, or read, was
                                       reported last */
 };
@@ -140,7 +140,7 @@ int server_step(struct server *s, const struct arbiter_event *event, struct must
 void server_recording_begin(struct server *s, const struct arbiter_options *options);
 /* Compacts a journal that has grown. */
 void server_compact(struct server *s);
-/* Writes a journal again that somebody has deleted. */
+/* Writes a journal again that somebody has deleted or moved. */
 void server_keep_journal(struct server *s);
 /* Makes appended records durable; then they are announced. */
 void server_sync(struct server *s);
