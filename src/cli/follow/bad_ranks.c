@@ -55,10 +55,12 @@ static void describe(const json_t *pod, const char *state, const struct control_
         return;
     }
     bad_ranks_name(pod, out);
-    buf_text(out, strcmp(state, "Failed") == 0    ? " failed"
-                  : strcmp(state, "Stopped") != 0 ? " never ran"
-                  : untold                        ? " was not seen to end"
-                                                  : " was stopped");
+    bool pending = strcmp(state, "Pending") == 0;
+    buf_text(out, strcmp(state, "Failed") == 0 ? " failed"
+                  : pending && untold          ? " was not seen to run"
+                  : pending                    ? " never ran"
+                  : untold                     ? " was not seen to end"
+                                               : " was stopped");
 }
 
 static json_t *entry_of(const json_t *job, json_t *pod, const char *state, bool untold)

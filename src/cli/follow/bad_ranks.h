@@ -13,7 +13,7 @@
 struct bad_ranks_seen {
     const json_t *stopped; /* were asked to end before they had ended */
     const json_t *late;    /* ended after their job had, and were restarted */
-    bool untold;           /* the request to end them failed: how they end was not seen */
+    bool untold;           /* the request to end them failed: what they did since was not seen */
 };
 
 /* The state of a rank when its run is over: "Succeeded", "Failed", "Stopped" (it was ended while it

@@ -37,14 +37,14 @@ static json_t *pod_of(int rank, const char *phase, int exit_code, bool late)
 }
 
 /* Each row is one rank: its phase and exit code (-1: none), whether it was told to end while it
- * ran, and the message about it (NULL: none). */
+ * ran, or could not be told, and the message about it (NULL: none). */
 static void each_rank_is_judged_by_itself(void **state)
 {
     (void)state;
     static const struct {
         const char *phase;
         int code;
-        enum { PLAIN, STOPPED, LATE } seen;
+        enum { PLAIN, STOPPED, LATE, UNTOLD } seen;
         const char *state;
         const char *message;
     } table[] = {
@@ -56,6 +56,8 @@ static void each_rank_is_judged_by_itself(void **state)
         {"Running", -1, PLAIN, "Stopped", "j-worker-0 (rank 1) was stopped"},
         {"Pending", -1, PLAIN, "Pending", "j-worker-0 (rank 1) never ran"},
         {"Pending", -1, STOPPED, "Pending", "j-worker-0 (rank 1) never ran"},
+        {"Running", -1, UNTOLD, "Stopped", "j-worker-0 (rank 1) was not seen to end"},
+        {"Pending", -1, UNTOLD, "Pending", "j-worker-0 (rank 1) was not seen to run"},
         {"Running", 3, LATE, "Failed", "j-worker-0 (rank 1) exited with code 3"},
         {"Running", 0, LATE, "Succeeded", NULL},
     };
@@ -65,7 +67,8 @@ static void each_rank_is_judged_by_itself(void **state)
         json_t *pods = json_pack("[O]", pod);
         json_t *uids = parse("{'p1': true}");
         const struct bad_ranks_seen seen = {table[i].seen == STOPPED ? uids : NULL,
-                                            table[i].seen == LATE ? uids : NULL, false};
+                                            table[i].seen == LATE ? uids : NULL,
+                                            table[i].seen == UNTOLD};
         json_t *list = bad_ranks_list(job, pods, &seen);
         assert_string_equal(bad_ranks_state(job, pod, &seen), table[i].state);
         assert_int_equal(json_array_size(list), table[i].message ? 1 : 0);
