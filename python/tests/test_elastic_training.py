@@ -94,6 +94,20 @@ def test_sigterm_hands_the_work_back(world, quiet, python):
     assert ends(workers[1:])[0]['sha256'] == alone['sha256']
 
 
+def test_a_second_sigterm_ends_a_worker_whose_coordinator_is_away(world, python):
+    """After the first one it trains on, and would leave when the coordinator is back."""
+    job = world(1, python)
+    worker = job.start('elastic_train.py', json.dumps({'epochs': 15, 'paced': True}))
+    worker.wait_for_line('step ', 3)
+    job.coordinators[0].signal(signal.SIGKILL)
+    job.coordinators[0].end(-signal.SIGKILL)
+    worker.signal(signal.SIGTERM)
+    worker.wait_for_line('step ', len(worker.lines('step ')) + 2)
+    worker.signal(signal.SIGTERM)
+    worker.end(END_BY_SIGTERM)
+    assert not worker.lines('end ')
+
+
 def test_more_workers_than_micro_batches(world, quiet, python):
     """Workers without records run the step only for its form, so that their clipping, schedulers and averages advance, too."""
     options = {'micro_batches': 2}
