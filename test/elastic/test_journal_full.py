@@ -105,7 +105,7 @@ def test_a_journal_that_is_lost_is_written_again(tmp_path, lose):
         workers = [job.add_worker(), job.add_worker()]
         job.wait_for_version(3)
         lose(tmp_path / 'journal')
-        wait_for(lambda: 'was deleted or moved while it was in use; it was written again' in job.log(), 'the journal is written again')
+        wait_for(lambda: 'were deleted or moved while they were in use; they were written again' in job.log(), 'the journal is written again')
         job.wait_for_version(job.version() + 3)
         job.kill_coordinator()
         workers[0].kill()

@@ -351,7 +351,8 @@ bool journal_read(struct journal *journal, struct journal_record *ret)
 
 bool journal_is_lost(const struct journal *journal)
 {
-    return !journal->takes_over && !journal_file_is_at(journal->path, journal->fd);
+    return !journal->takes_over && (!journal_file_is_at(journal->path, journal->fd) ||
+                                    !journal_lock_is_in(&journal->lock, journal->folder));
 }
 
 size_t journal_bytes(const struct journal *journal)

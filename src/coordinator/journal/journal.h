@@ -62,8 +62,9 @@ int journal_sync(struct journal *journal, struct muster_err *err);
 int journal_compact(struct journal *journal, uint32_t kind, const void *bytes, size_t count,
                     struct muster_err *err);
 
-/* Returns true if somebody has deleted or moved the file: a later writer would begin without its
- * records. Of a journal that was taken over this is not asked. */
+/* Returns true if somebody has deleted or moved the file, so that a later writer would begin
+ * without its records, or the lock, so that there could be two writers. Of a journal that was taken
+ * over this is not asked. */
 bool journal_is_lost(const struct journal *journal);
 
 /* Returns the size of the file. */

@@ -292,18 +292,21 @@ static void delete_in(const char *folder, const char *name)
     assert_int_equal(unlink(path), 0);
 }
 
-/* The whole folder, or the journal alone: then this process has the lock still. */
+/* The journal, the lock, or both: in the first case this process has the lock still. */
 static void a_deleted_journal_is_written_again(void **state)
 {
     const struct journal_options options = {.folder = *state};
     struct journal *second = NULL;
-    for (int whole = 0; whole < 2; whole++) {
+    enum { THE_JOURNAL = 1, THE_LOCK = 2, BOTH = 3 };
+    for (int what = THE_JOURNAL; what <= BOTH; what++) {
         struct journal *journal = open_in(*state, NULL, false);
         drain(journal);
         append_sample(journal);
         assert_false(journal_is_lost(journal));
-        delete_in(*state, "journal");
-        if (whole) {
+        if (what & THE_JOURNAL) {
+            delete_in(*state, "journal");
+        }
+        if (what & THE_LOCK) {
             delete_in(*state, "lock");
         }
         assert_int_equal(journal_append(journal, NUMBER, "1", 1, NULL), 0);

@@ -55,12 +55,17 @@ int journal_lock_take(struct journal_lock *lock, const struct journal_files *fil
                        path, strerror(errno));
 }
 
+bool journal_lock_is_in(const struct journal_lock *lock, const char *folder)
+{
+    muster_auto(free) char *path = file_join(folder, "lock");
+    return !path || journal_file_is_at(path, lock->fd);
+}
+
 int journal_lock_keep(struct journal_lock *lock, const struct journal_files *files,
                       const char *folder, struct muster_err *err)
 {
     struct journal_lock again = {.fd = -1};
-    muster_auto(free) char *path = file_join(folder, "lock");
-    if (path && journal_file_is_at(path, lock->fd)) {
+    if (journal_lock_is_in(lock, folder)) {
         return 0;
     }
     int r = journal_lock_take(&again, files, folder, false, err);

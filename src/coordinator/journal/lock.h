@@ -20,7 +20,9 @@ struct journal_lock {
  * system has no locks; this is not an error if others are kept away in another way. */
 int journal_lock_take(struct journal_lock *lock, const struct journal_files *files,
                       const char *folder, bool alone, struct muster_err *err);
-/* Takes the lock again if its file was deleted or moved; until then nobody else is kept away. */
+/* Whether the file has not been deleted or moved: who comes later takes another file. */
+bool journal_lock_is_in(const struct journal_lock *lock, const char *folder);
+/* Takes the lock again if it is not in the folder any more. */
 int journal_lock_keep(struct journal_lock *lock, const struct journal_files *files,
                       const char *folder, struct muster_err *err);
 void journal_lock_note_term(const struct journal_lock *lock, uint64_t term);

@@ -246,8 +246,8 @@ void server_keep_journal(struct server *s)
     }
     journal_note_term(s->journal, arbiter_term(s->arbiter));
     report_say(&s->report,
-               "warning: the journal in %s was deleted or moved while it was in use; it was "
-               "written again",
+               "warning: files of the journal in %s were deleted or moved while they were in "
+               "use; they were written again",
                folder);
 }
 
