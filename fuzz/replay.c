@@ -20,13 +20,15 @@ static void fail(const char *what)
 static void replay(const char *path)
 {
     FILE *file = fopen(path, "rb");
-    if (file == NULL || fseek(file, 0, SEEK_END) != 0)
+    if (file == NULL || fseek(file, 0, SEEK_END) != 0) {
         fail(path);
+    }
     long size = ftell(file);
     rewind(file);
     uint8_t *data = size < 0 ? NULL : malloc((size_t)size);
-    if (data == NULL || fread(data, 1, (size_t)size, file) != (size_t)size)
+    if (data == NULL || fread(data, 1, (size_t)size, file) != (size_t)size) {
         fail(path);
+    }
     fclose(file);
     (void)printf("%s\n", path);
     (void)LLVMFuzzerTestOneInput(data, (size_t)size);
@@ -42,12 +44,14 @@ int main(int argc, char **argv)
 {
     (void)setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* names the input that ends this process */
     (void)LLVMFuzzerTestOneInput((const uint8_t[1]){0}, 0);
-    if (argc < 2)
+    if (argc < 2) {
         return EXIT_SUCCESS;
+    }
     struct dirent **inputs;
     int count = scandir(argv[1], &inputs, is_input, alphasort);
-    if (count < 0)
+    if (count < 0) {
         fail(argv[1]);
+    }
     for (int i = 0; i < count; i++) {
         char path[PATH_MAX];
         (void)snprintf(path, sizeof path, "%s/%s", argv[1], inputs[i]->d_name);

@@ -4,6 +4,7 @@
 #include "cli/command/commands.h"
 #include "cli/command/help.h"
 
+#include "base/text.h"
 #include "kube/kube.h"
 
 #include <string.h>
@@ -43,10 +44,7 @@ static void put_command(FILE *out, const struct cli_command *command)
     fprintf(out, "'\n        operands='%s'\n        ;;\n", command->completes);
 }
 
-static bool is_any_of(const char *word, const char *a, const char *b)
-{
-    return strcmp(word, a) == 0 || strcmp(word, b) == 0;
-}
+static const char *const files[] = {"FILE", "PATH"}, *const folders[] = {"DIR", "FOLDER"};
 
 /* Writes how an option's argument completes: to the words that it lists, to files, or to folders.
  */
@@ -64,9 +62,9 @@ static void put_argument(FILE *out, const struct cli_command *command, const str
             at += *at == '=' ? strcspn(at + 1, "|") : 0; /* the user chooses the text after = */
         }
         fprintf(out, "'");
-    } else if (is_any_of(o->argument, "FILE", "PATH")) {
+    } else if (text_is_any_of(o->argument, files, 2)) {
         fprintf(out, "files=-f");
-    } else if (is_any_of(o->argument, "FOLDER", "DIR")) {
+    } else if (text_is_any_of(o->argument, folders, 2)) {
         fprintf(out, "files=-d");
     } else {
         fprintf(out, "words=' '");
